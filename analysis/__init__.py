@@ -1,0 +1,1 @@
+"""The analyst: from tallies to estimates with their errors."""

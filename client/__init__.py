@@ -1,0 +1,1 @@
+"""The device: answers are randomized here, before they leave."""

@@ -1,0 +1,1 @@
+"""The service: takes reports in and keeps only counts."""

@@ -1,0 +1,96 @@
+"""What a new edition of a survey costs those who answered the old one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from .question import Question
+from .survey import Survey
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference.
+
+    Attributes
+    ----------
+    question : str
+        Its id; empty for the survey itself.
+    change : str
+        What differs, in words.
+    new_epsilon : Decimal
+        Permanent epsilon that a device which answered the old edition spends on top.
+    refused : bool
+        Devices and collectors that know the old edition will refuse this one.
+    """
+
+    question: str
+    change: str
+    new_epsilon: Decimal
+    refused: bool = False
+
+    def record(self) -> dict[str, Any]:
+        """Return the change as JSON."""
+        return {
+            "question": self.question,
+            "change": self.change,
+            "new_epsilon": float(self.new_epsilon),
+            "refused": self.refused,
+        }
+
+
+def diff_surveys(old: Survey, new: Survey) -> tuple[Change, ...]:
+    """Compare two editions of a survey; an empty result means nothing changed for anyone."""
+    changes = list(_survey_changes(old, new))
+    for name, question in new.questions.items():
+        before = old.questions.get(name)
+        if before is None:
+            changes.append(Change(name, "added", question.epsilon))
+        else:
+            changes.extend(_question_changes(before, question))
+    changes.extend(
+        Change(name, "removed: no longer asked, what was spent stays spent", Decimal(0))
+        for name in old.questions
+        if name not in new.questions
+    )
+    return tuple(changes)
+
+
+def _survey_changes(old: Survey, new: Survey) -> list[Change]:
+    changes = []
+    if old.id != new.id:
+        total = sum((q.epsilon for q in new.questions.values()), Decimal(0))
+        return [Change("", f"another survey: {old.id} became {new.id}", total)]
+    if new.max_epsilon > old.max_epsilon:
+        text = "max_epsilon rose: devices keep the first ceiling they saw"
+        changes.append(Change("", text, Decimal(0)))
+    elif new.max_epsilon < old.max_epsilon:
+        changes.append(Change("", "max_epsilon fell: devices obey it at once", Decimal(0)))
+    for field in ("segments", "batch", "linkable"):
+        if getattr(old, field) != getattr(new, field):
+            changes.append(Change("", f"{field} changed", Decimal(0)))
+    return changes
+
+
+def _question_changes(old: Question, new: Question) -> list[Change]:
+    if new.version < old.version:
+        return [Change(new.id, f"version fell to {new.version}", Decimal(0), refused=True)]
+    if new.version > old.version:
+        return [Change(new.id, f"version {old.version} became {new.version}", new.epsilon)]
+    if new.hash != old.hash:
+        text = f"changed under version {old.version}; raise the version"
+        return [Change(new.id, text, Decimal(0), refused=True)]
+    changes = []
+    if new.min_crowd < old.min_crowd:
+        text = f"min_crowd fell from {old.min_crowd} to {new.min_crowd}; it may only rise"
+        changes.append(Change(new.id, text, Decimal(0), refused=True))
+    elif new.min_crowd > old.min_crowd:
+        text = f"min_crowd rose from {old.min_crowd} to {new.min_crowd}"
+        changes.append(Change(new.id, text, Decimal(0)))
+    for field in ("grace", "owner", "expires"):
+        before, after = getattr(old, field), getattr(new, field)
+        if before != after:
+            changes.append(Change(new.id, f"{field}: {before} became {after}", Decimal(0)))
+    return changes

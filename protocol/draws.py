@@ -1,0 +1,114 @@
+"""Where random bits come from: keyed for what must repeat, fresh for what must not.
+
+Both kinds read one stream of bytes and turn it into exact draws: 64 bits against an integer
+threshold, and a uniform integer by rejection. No float takes part, and no bit is used twice.
+
+What must never change for ``deniable/1``: the layout of the keyed input, the order in which
+bytes are consumed, and the rejection rule. A device that computed other bytes after an upgrade
+would draw a second permanent response to the same question, and so spend epsilon twice;
+known-answer tests pin all three.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from collections.abc import Callable
+from typing import Protocol
+
+from .exact import SCALE
+
+DERIVATION = "deniable/1"
+"""Names the derivation; part of every keyed input and of every question's privacy hash."""
+
+_WORD = 8
+
+
+class Draws(Protocol):
+    """A source of exact random decisions."""
+
+    def chance(self, threshold: int) -> bool:
+        """Return True with probability threshold / 2^64."""
+
+    def below(self, n: int) -> int:
+        """Return an integer uniform on 0..n-1."""
+
+
+class _Stream:
+    """Exact draws from blocks of random bytes, each byte used once, big-endian words."""
+
+    __slots__ = ("_at", "_buffer", "_next_block")
+
+    def __init__(self, next_block: Callable[[], bytes]) -> None:
+        self._next_block = next_block
+        self._buffer = b""
+        self._at = 0
+
+    def _word(self) -> int:
+        if self._at == len(self._buffer):
+            self._buffer = self._next_block()
+            self._at = 0
+        word = int.from_bytes(self._buffer[self._at : self._at + _WORD], "big")
+        self._at += _WORD
+        return word
+
+    def chance(self, threshold: int) -> bool:
+        """Return True with probability threshold / 2^64, from one 64-bit word."""
+        return self._word() < threshold
+
+    def below(self, n: int) -> int:
+        """Return an integer uniform on 0..n-1; words past the last full multiple are redrawn."""
+        if n == 1:
+            return 0
+        limit = SCALE - SCALE % n
+        while (word := self._word()) >= limit:
+            pass
+        return word % n
+
+
+class KeyedDraws(_Stream):
+    """Draws that repeat: HMAC-SHA-512(secret, length-prefixed(fields) ‖ counter).
+
+    Parameters
+    ----------
+    secret : bytes
+        The device's secret, 32 bytes.
+    fields : bytes
+        What the draw is for. Each is prefixed with its length in 4 big-endian bytes, so two
+        different sequences of fields never give the same input; the counter is 8 big-endian
+        bytes and starts at 0.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, secret: bytes, *fields: bytes) -> None:
+        keyed = hmac.new(secret, length_prefixed(DERIVATION.encode(), *fields), hashlib.sha512)
+        counter = 0
+
+        def next_block() -> bytes:
+            nonlocal counter
+            block = keyed.copy()
+            block.update(counter.to_bytes(8, "big"))
+            counter += 1
+            return block.digest()
+
+        super().__init__(next_block)
+
+
+class FreshDraws(_Stream):
+    """Draws that never repeat: the operating system's randomness, 64 bytes at a time.
+
+    A child process that inherits an instance over ``fork`` would share its unread bytes, so an
+    instance serves one response and is thrown away.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(lambda: os.urandom(64))
+
+
+def length_prefixed(*fields: bytes) -> bytes:
+    """Join fields so that no two different sequences give the same bytes."""
+    return b"".join(len(field).to_bytes(4, "big") + field for field in fields)

@@ -1,0 +1,96 @@
+"""Numbers that can be trusted: rational enclosures of e^x, and 64-bit thresholds.
+
+A probability that decides what leaves a device is an integer threshold over 2^64, and nothing
+else: device, estimator, variance and proof all read the same integer. What must never change:
+the direction of rounding. ``floor_threshold`` never exceeds the real number it stands for and
+``ceil_threshold`` never falls short of it, so a realised epsilon never exceeds the declared one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+
+SCALE = 1 << 64
+"""A threshold t means the probability t / SCALE."""
+
+_CONTEXT = Context(prec=60, rounding=ROUND_HALF_EVEN, Emin=-999999, Emax=999999)
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """A real number known to lie in [low, high]; arithmetic keeps it inside."""
+
+    low: Fraction
+    high: Fraction
+
+    def __add__(self, other: Enclosure | int) -> Enclosure:
+        right = _enclosed(other)
+        return Enclosure(self.low + right.low, self.high + right.high)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Enclosure | int) -> Enclosure:
+        right = _enclosed(other)
+        return Enclosure(self.low - right.high, self.high - right.low)
+
+    def __mul__(self, other: Enclosure | int) -> Enclosure:
+        right = _enclosed(other)
+        corners = [a * b for a in (self.low, self.high) for b in (right.low, right.high)]
+        return Enclosure(min(corners), max(corners))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Enclosure | int) -> Enclosure:
+        right = _enclosed(other)
+        if right.low <= 0 <= right.high:
+            raise ZeroDivisionError("the divisor's enclosure contains zero")
+        return self * Enclosure(1 / right.high, 1 / right.low)
+
+    def __rtruediv__(self, other: int) -> Enclosure:
+        return _enclosed(other) / self
+
+
+def _enclosed(value: Enclosure | int) -> Enclosure:
+    if isinstance(value, Enclosure):
+        return value
+    return Enclosure(Fraction(value), Fraction(value))
+
+
+def exp(exponent: Decimal) -> Enclosure:
+    """Enclose e^exponent between two rationals one unit in the 60th digit apart.
+
+    ``decimal`` rounds ``exp`` correctly, so the neighbours of its result enclose the truth.
+
+    Parameters
+    ----------
+    exponent : Decimal
+        Exact; not rounded before use, so it may have at most 60 digits.
+    """
+    rounded = _CONTEXT.exp(exponent)
+    return Enclosure(
+        Fraction(_CONTEXT.next_minus(rounded)), Fraction(_CONTEXT.next_plus(rounded))
+    )
+
+
+def floor_threshold(probability: Enclosure | Fraction) -> int:
+    """Return the largest t with t / 2^64 certainly at most ``probability``."""
+    low = probability.low if isinstance(probability, Enclosure) else probability
+    return math.floor(low * SCALE)
+
+
+def ceil_threshold(probability: Enclosure | Fraction) -> int:
+    """Return the least t with t / 2^64 certainly at least ``probability``."""
+    high = probability.high if isinstance(probability, Enclosure) else probability
+    return math.ceil(high * SCALE)
+
+
+def canonical(number: Decimal) -> str:
+    """Write a decimal in its one canonical form: no exponent, no trailing zeros.
+
+    >>> canonical(Decimal("2.0")), canonical(Decimal("1E+1")), canonical(Decimal("0.50"))
+    ('2', '10', '0.5')
+    """
+    return format(number.normalize(), "f")

@@ -1,0 +1,26 @@
+"""Bounds that hold whatever a survey says. Device and collector refuse anything beyond them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+EPSILON_MIN = Decimal("0.01")
+EPSILON_MAX = Decimal("16")
+EPSILON_PLACES = 18
+"""Decimal places an epsilon may have, so that thresholds are computed from its exact value."""
+
+MAX_K = 4096
+MAX_RESPONSE_BYTES = 8 * 1024
+MAX_QUESTIONS = 200
+MAX_SEGMENTS = 64
+MAX_GRACE_DAYS = 60
+MAX_TEXT = 500
+
+MAX_COMPRESSED = 64 * 1024
+"""Bytes of a request body as sent."""
+
+MAX_INFLATED = 256 * 1024
+"""Bytes of a request body after gzip."""
+
+MAX_REPORTS = 200
+"""Reports in one request."""

@@ -1,0 +1,70 @@
+"""The mechanisms of the field, one module each, and the rule that picks one.
+
+To add a mechanism: write its module, add its class to ``MECHANISMS``. Wire form, folding,
+collection and proofs come with its shape; a new decoder goes to the analysis.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from ..errors import ParameterError
+from .base import Law, Mechanism
+from .grr import GRR
+from .oue import OUE
+from .sue import SUE
+
+__all__ = ["MECHANISMS", "Law", "Mechanism", "build", "choose"]
+
+MECHANISMS: dict[str, type[Mechanism]] = {cls.name: cls for cls in (GRR, SUE, OUE)}
+"""Every mechanism a survey may name."""
+
+MAX_FINGERPRINT_BITS = 10.0
+"""What one request may reveal about which device it is, unless the survey says otherwise."""
+
+
+def build(name: str, k: int, epsilon: Decimal, epsilon_first: Decimal | None = None) -> Mechanism:
+    """Return the mechanism ``name`` with its exact thresholds.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`MECHANISMS`.
+    k : int
+        Domain size, at least 2.
+    epsilon : Decimal
+        Permanent loss for an unchanging value, positive and finite.
+    epsilon_first : Decimal, optional
+        Loss of one report, less than ``epsilon``; adds a second, fresh round.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown name or a parameter out of range.
+
+    Examples
+    --------
+    >>> warner = build("grr", 2, Decimal("1.0986122886681098"))
+    >>> round(float(warner.p), 6), round(float(warner.q), 6)
+    (0.75, 0.25)
+    """
+    if name not in MECHANISMS:
+        raise ParameterError(f"mechanism must be one of {', '.join(MECHANISMS)}: {name}")
+    return MECHANISMS[name].resolve(k, epsilon, epsilon_first)
+
+
+def choose(
+    k: int, epsilon: Decimal, epsilon_first: Decimal | None = None, *, linkable: bool = False
+) -> Mechanism:
+    """Return what ``mechanism = "auto"`` means; frozen for survey format 1.
+
+    The least ``variance(1/k)`` among the mechanisms whose permanent response carries at most
+    :data:`MAX_FINGERPRINT_BITS` (any, if ``linkable``). Ties and domains too large for every
+    mechanism fall to the first in :data:`MECHANISMS`, generalised randomized response. Lifetime
+    loss for changing answers is k * epsilon for all three, so it decides nothing here.
+    """
+    candidates = [build(name, k, epsilon, epsilon_first) for name in MECHANISMS]
+    if not linkable:
+        quiet = [m for m in candidates if m.fingerprint_bits <= MAX_FINGERPRINT_BITS]
+        candidates = quiet or candidates[:1]
+    return min(candidates, key=lambda mechanism: mechanism.variance(1 / k))

@@ -1,0 +1,202 @@
+"""One question: what is asked, how it is perturbed, and the hash that pins both.
+
+What must never change for a given question: its privacy hash. It covers everything that decides
+what a response reveals, and nothing else. A device or collector that meets the same (question,
+version) under another hash refuses it: a changed question is a new version, and a new version
+is a new spend. min_crowd, grace, owner and expires are outside, for they reveal nothing more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, Literal
+
+from .draws import DERIVATION
+from .errors import ParameterError
+from .exact import canonical
+from .mechanisms import Mechanism
+from .periods import Period, PeriodKind, midnight
+
+Value = bool | str
+"""An answer: true or false for a boolean question, one of the choices for a choice."""
+
+QuestionType = Literal["boolean", "choice"]
+
+WIRE_HASH = 32
+"""Hex digits of the privacy hash that travel with a report."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question as every part of the system sees it; immutable and already checked.
+
+    Attributes
+    ----------
+    survey, id : str
+        Which question.
+    version : int
+        Rises with every change of the privacy hash.
+    ask : str
+        The question in words.
+    type : "boolean" or "choice"
+    choices : tuple of str
+        Of a choice question, in order; symbol i is ``choices[i]``. Empty for a boolean.
+    mechanism : Mechanism
+        Resolved, with its thresholds; carries both epsilons.
+    period : "day", "week", "month" or "once"
+        One report per device in each.
+    grace : int
+        Days after a period's end in which late reports still count; 0 for ``once``.
+    min_crowd : int
+        Devices below which no count is released.
+    default : bool, str or None
+        Answered when nothing was recorded.
+    owner : str
+        Whom to ask.
+    expires : date
+        The last day on which it is asked.
+    """
+
+    survey: str
+    id: str
+    version: int
+    ask: str
+    type: QuestionType
+    choices: tuple[str, ...]
+    mechanism: Mechanism
+    period: PeriodKind
+    grace: int
+    min_crowd: int
+    default: Value | None
+    owner: str
+    expires: date
+
+    @property
+    def epsilon(self) -> Decimal:
+        """Permanent loss about one unchanging value."""
+        return self.mechanism.epsilon
+
+    @property
+    def epsilon_first(self) -> Decimal | None:
+        """Loss of one report, if there is a second round."""
+        return self.mechanism.epsilon_first
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """The value of each symbol, in order."""
+        return (False, True) if self.type == "boolean" else self.choices
+
+    def encode(self, value: object) -> int:
+        """Return the symbol of an answer.
+
+        Raises
+        ------
+        ParameterError
+            If it is no answer to this question. The message never contains the value.
+        """
+        if self.type == "boolean":
+            if not isinstance(value, bool):
+                raise ParameterError(f"{self.id}: the value must be True or False")
+            return int(value)
+        symbol = self._symbols.get(nfc(value)) if isinstance(value, str) else None
+        if symbol is None:
+            shown = ", ".join(self.choices[:8]) + (", …" if len(self.choices) > 8 else "")
+            raise ParameterError(f"{self.id}: the value must be one of its choices: {shown}")
+        return symbol
+
+    @cached_property
+    def _symbols(self) -> dict[str, int]:
+        return {choice: symbol for symbol, choice in enumerate(self.choices)}
+
+    @cached_property
+    def hash(self) -> str:
+        """The privacy hash, 64 hex digits: SHA-256 of the canonical privacy document."""
+        return hashlib.sha256(canonical_json(self._privacy_document()).encode()).hexdigest()
+
+    @property
+    def wire_hash(self) -> str:
+        """The digits of the hash that travel."""
+        return self.hash[:WIRE_HASH]
+
+    def _privacy_document(self) -> dict[str, Any]:
+        return {
+            "survey": self.survey,
+            "question": self.id,
+            "version": str(self.version),
+            "ask": self.ask,
+            "type": self.type,
+            "choices": list(self.choices),
+            "range": None,
+            "mechanism": mechanism_document(self.mechanism),
+            "epsilon": canonical(self.epsilon),
+            "epsilon_first": _canonical_or_none(self.epsilon_first),
+            "period": self.period,
+            "default": self.default,
+        }
+
+    def document(self) -> dict[str, Any]:
+        """Return the question's whole definition as JSON, hash and thresholds included."""
+        return {
+            "id": self.id,
+            "version": self.version,
+            "hash": self.hash,
+            "ask": self.ask,
+            "type": self.type,
+            "choices": list(self.choices),
+            "mechanism": mechanism_document(self.mechanism),
+            "epsilon": canonical(self.epsilon),
+            "epsilon_first": _canonical_or_none(self.epsilon_first),
+            "period": self.period,
+            "grace": self.grace,
+            "min_crowd": self.min_crowd,
+            "default": self.default,
+            "owner": self.owner,
+            "expires": self.expires.isoformat(),
+        }
+
+    def asks_in(self, period: Period) -> bool:
+        """Return whether the question is still asked when ``period`` begins."""
+        return period.kind == "once" or period.start.date() <= self.expires
+
+    def closes(self, period: Period) -> datetime:
+        """Return the moment from which no report of ``period`` counts any more."""
+        if period.kind == "once":
+            return midnight(self.expires + timedelta(days=1))
+        return period.end + timedelta(days=self.grace)
+
+
+def mechanism_document(mechanism: Mechanism) -> dict[str, Any]:
+    """Return a mechanism as JSON; thresholds are decimal text, for they exceed a double."""
+    shape = mechanism.shape
+    return {
+        "name": mechanism.name,
+        "k": mechanism.k,
+        "derivation": DERIVATION,
+        "shape": {
+            "kind": shape.kind,
+            "width": shape.width,
+            "rows": shape.rows,
+            "weight": shape.weight,
+        },
+        "thresholds": {name: str(value) for name, value in mechanism.thresholds.items()},
+    }
+
+
+def canonical_json(document: object) -> str:
+    """Write JSON in one form: sorted keys, no spaces, text as it is."""
+    return json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+def nfc(text: str) -> str:
+    """Return the composed form in which texts are compared, hashed and stored."""
+    return unicodedata.normalize("NFC", text)
+
+
+def _canonical_or_none(number: Decimal | None) -> str | None:
+    return None if number is None else canonical(number)

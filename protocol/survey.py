@@ -1,0 +1,321 @@
+"""A survey: the questions an app asks, what they may cost together, and where it is read from.
+
+``load_survey`` takes the TOML an author writes or the JSON ``compile_survey`` wrote, and checks
+both by the same rules. A compiled survey must agree with what its own fields resolve to, so no
+edited threshold gets past.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from .errors import ParameterError, Problem, SurveyError
+from .exact import canonical
+from .fields import ID, Fields
+from .limits import (
+    EPSILON_MIN,
+    MAX_GRACE_DAYS,
+    MAX_K,
+    MAX_QUESTIONS,
+    MAX_RESPONSE_BYTES,
+    MAX_SEGMENTS,
+)
+from .mechanisms import MAX_FINGERPRINT_BITS, MECHANISMS, Mechanism, build, choose
+from .periods import KINDS, PeriodKind
+from .question import Question, QuestionType, Value, mechanism_document, nfc
+
+FORMAT = 1
+
+Batch = Literal["survey", "question"]
+
+_SURVEY_KEYS = ("format", "id", "max_epsilon", "segments", "batch", "linkable")
+_QUESTION_KEYS = (
+    "version", "ask", "type", "choices", "mechanism", "epsilon", "epsilon_first", "period",
+    "grace", "min_crowd", "default", "owner", "expires",
+)  # fmt: skip
+_COMPILED_KEYS = (*_QUESTION_KEYS, "id", "hash")
+_TYPES = ("boolean", "choice")
+
+
+@dataclass(frozen=True)
+class Survey:
+    """A checked survey.
+
+    Attributes
+    ----------
+    id : str
+    max_epsilon : Decimal
+        Ceiling per device: sum of epsilon over every question version it ever answered.
+    segments : tuple of str
+        Public labels a device may report under; a crowd is needed in each.
+    batch : "survey" or "question"
+        Whether one request carries a device's whole period or one question.
+    linkable : bool
+        Whether the author accepts that memoized answers together may recognise a device.
+    questions : dict
+        By id, in the survey's order.
+    """
+
+    id: str
+    max_epsilon: Decimal
+    segments: tuple[str, ...]
+    batch: Batch
+    linkable: bool
+    questions: Mapping[str, Question]
+
+    def fingerprint_bits(self) -> dict[str, float]:
+        """Return, by period kind, the bits one request may reveal about which device it is.
+
+        A ``once`` question travels alone, and so does every question under
+        ``batch = "question"``; then the largest single question counts.
+        """
+        bits: dict[str, float] = {}
+        for question in self.questions.values():
+            own = question.mechanism.fingerprint_bits
+            before = bits.get(question.period, 0.0)
+            alone = question.period == "once" or self.batch == "question"
+            bits[question.period] = max(before, own) if alone else before + own
+        return bits
+
+    def document(self) -> dict[str, Any]:
+        """Return the compiled survey: resolved, self-contained JSON for any language."""
+        return {
+            "format": FORMAT,
+            "id": self.id,
+            "max_epsilon": canonical(self.max_epsilon),
+            "segments": list(self.segments),
+            "batch": self.batch,
+            "linkable": self.linkable,
+            "questions": [question.document() for question in self.questions.values()],
+        }
+
+
+def load_survey(path: str | Path) -> Survey:
+    """Read and check a survey file, TOML as written or JSON as compiled.
+
+    Raises
+    ------
+    SurveyError
+        With every mistake found, or the one reason why the file cannot be read.
+    """
+    source = Path(path)
+    try:
+        text = source.read_text(encoding="utf-8")
+    except OSError as exc:
+        raise _file_error(source, f"cannot be read ({exc.strerror})", "check the path") from exc
+    except UnicodeDecodeError as exc:
+        raise _file_error(source, "is not UTF-8", "save it as UTF-8") from exc
+    try:
+        if source.suffix == ".json":
+            document = json.loads(text, parse_float=Decimal)
+        else:
+            document = tomllib.loads(text, parse_float=Decimal)
+    except (ValueError, RecursionError, ArithmeticError) as exc:
+        form = "JSON" if source.suffix == ".json" else "TOML"
+        raise _file_error(source, f"is not valid {form}: {exc}", "correct it") from exc
+    return parse_survey(document) if source.suffix != ".json" else parse_compiled(document)
+
+
+def compile_survey(survey: Survey) -> str:
+    """Return the compiled survey as text, ready to ship inside an app."""
+    return json.dumps(survey.document(), indent=1, ensure_ascii=False) + "\n"
+
+
+def parse_survey(document: object) -> Survey:
+    """Check the tables of a survey.toml.
+
+    Raises
+    ------
+    SurveyError
+        With every mistake found.
+    """
+    problems: list[Problem] = []
+    top = Fields(document, "", ("survey", "questions"), problems)
+    head = Fields(top.raw("survey"), "survey", _SURVEY_KEYS, problems)
+    tables = top.raw("questions")
+    if not isinstance(tables, Mapping):
+        problems.append(Problem("questions", "missing", "add at least one [questions.NAME]"))
+        tables = {}
+    keyed = [(str(key), table) for key, table in tables.items()]
+    return _assemble(head, keyed, _QUESTION_KEYS, problems)
+
+
+def parse_compiled(document: object) -> Survey:
+    """Check a compiled survey, and that it resolves to its own hashes and thresholds.
+
+    Raises
+    ------
+    SurveyError
+        With every mistake found.
+    """
+    problems: list[Problem] = []
+    head = Fields(document, "", (*_SURVEY_KEYS, "questions"), problems)
+    tables = head.raw("questions")
+    if not isinstance(tables, list):
+        problems.append(Problem("questions", "missing", "compile the survey again"))
+        tables = []
+    keyed = [
+        (str(table.get("id", "")) if isinstance(table, Mapping) else "", table) for table in tables
+    ]
+    return _assemble(head, keyed, _COMPILED_KEYS, problems)
+
+
+def parse_question(survey: str, document: object) -> Question:
+    """Check one compiled question, as tallies carry it.
+
+    Raises
+    ------
+    SurveyError
+        With every mistake found.
+    """
+    problems: list[Problem] = []
+    name = document.get("id") if isinstance(document, Mapping) else None
+    fields = Fields(document, "question", _COMPILED_KEYS, problems)
+    question = _question(survey, str(name), fields, linkable=True)
+    if problems:
+        raise SurveyError(problems)
+    return question
+
+
+def _assemble(
+    head: Fields,
+    tables: list[tuple[str, object]],
+    known: tuple[str, ...],
+    problems: list[Problem],
+) -> Survey:
+    if head.integer("format", 1, 2**31) != FORMAT:
+        head.problem("format", "unknown format", f"write format = {FORMAT}, or upgrade deniable")
+    name = head.text("id")
+    if name and not ID.fullmatch(name):
+        head.problem("id", "must be like acme-editor", "use a-z, 0-9, - and _, 64 at most")
+    batch = cast("Batch", head.one_of("batch", ("survey", "question"), "survey"))
+    linkable = head.flag("linkable")
+    segments = head.texts("segments", 0, MAX_SEGMENTS, limit=64)
+    max_epsilon = head.epsilon("max_epsilon", high=Decimal(10000))
+    if not 1 <= len(tables) <= MAX_QUESTIONS:
+        problems.append(Problem("questions", f"must be 1..{MAX_QUESTIONS}", "add or remove some"))
+    questions: dict[str, Question] = {}
+    for key, table in tables:
+        fields = Fields(table, f"questions.{key}", known, problems)
+        if key in questions:
+            fields.problem("id", "asked twice", "remove one")
+        questions[key] = _question(name, key, fields, linkable=linkable)
+    survey = Survey(name, max_epsilon, segments, batch, linkable, questions)
+    if not problems:
+        _check_whole(survey, head)
+    if problems:
+        raise SurveyError(problems)
+    return survey
+
+
+def _check_whole(survey: Survey, head: Fields) -> None:
+    """Check what no question can check alone: the ceiling and the fingerprint."""
+    total = sum((question.epsilon for question in survey.questions.values()), Decimal(0))
+    if total > survey.max_epsilon:
+        head.problem(
+            "max_epsilon",
+            f"is less than the questions' epsilons together ({canonical(total)})",
+            "raise it, or ask less",
+        )
+    for kind, bits in survey.fingerprint_bits().items():
+        if bits > MAX_FINGERPRINT_BITS and not survey.linkable and survey.batch == "survey":
+            head.problem(
+                "linkable",
+                f"the {kind} answers of one request carry up to {bits:.1f} bits, more than "
+                f"{MAX_FINGERPRINT_BITS:g}: together they may recognise a device",
+                'write batch = "question", or linkable = true to accept it',
+            )
+
+
+def _question(survey: str, key: str, fields: Fields, *, linkable: bool) -> Question:
+    if not ID.fullmatch(key):
+        fields.problem("", "its name must be like dark_mode", "use a-z, 0-9, - and _")
+    kind = cast("QuestionType", fields.one_of("type", _TYPES))
+    choices: tuple[str, ...] = ()
+    if kind == "choice":
+        choices = fields.texts("choices", 2, MAX_K, limit=200)
+    elif fields.raw("choices") not in (None, []):
+        fields.problem("choices", "a boolean question has none", "remove it")
+    period = cast("PeriodKind", fields.one_of("period", KINDS))
+    question = Question(
+        survey=survey,
+        id=key,
+        version=fields.integer("version", 1, 10**6),
+        ask=fields.text("ask"),
+        type=kind,
+        choices=choices,
+        mechanism=_mechanism(fields, max(2, len(choices)), linkable),
+        period=period,
+        grace=_grace(fields, period),
+        min_crowd=fields.integer("min_crowd", 1, 10**12, 1000),
+        default=_default(fields, kind, choices, period),
+        owner=fields.text("owner", "nobody"),
+        expires=fields.day("expires"),
+    )
+    if fields.has("hash") and fields.raw("hash") != question.hash:
+        fields.problem("hash", "does not match the question", "compile the survey again")
+    return question
+
+
+def _mechanism(fields: Fields, k: int, linkable: bool) -> Mechanism:
+    epsilon = fields.epsilon("epsilon")
+    first = fields.epsilon("epsilon_first") if fields.has("epsilon_first") else None
+    if first is not None and first >= epsilon:
+        fields.problem(
+            "epsilon_first", f"must be less than epsilon ({canonical(epsilon)})", "lower it"
+        )
+        first = None
+    compiled = fields.raw("mechanism")
+    if isinstance(compiled, Mapping):
+        name: object = compiled.get("name")
+    else:
+        name = fields.one_of("mechanism", ("auto", *MECHANISMS), "auto")
+    k = min(max(k, 2), MAX_K)
+    if name == "auto":
+        mechanism = choose(k, epsilon, first, linkable=linkable)
+    else:
+        try:
+            mechanism = build(str(name), k, epsilon, first)
+        except ParameterError as exc:
+            fields.problem("mechanism", str(exc), "correct it")
+            return build("grr", 2, EPSILON_MIN)
+    if isinstance(compiled, Mapping) and compiled != mechanism_document(mechanism):
+        fields.problem("mechanism", "does not match the epsilons", "compile the survey again")
+    if mechanism.shape.size > MAX_RESPONSE_BYTES:
+        fields.problem("mechanism", f"responses exceed {MAX_RESPONSE_BYTES} bytes", "lower k")
+    return mechanism
+
+
+def _grace(fields: Fields, period: str) -> int:
+    if period != "once":
+        return fields.integer("grace", 1, MAX_GRACE_DAYS, 3)
+    if fields.raw("grace") not in (None, 0):
+        fields.problem("grace", "a once question closes when it expires", "remove it")
+    return 0
+
+
+def _default(fields: Fields, kind: str, choices: tuple[str, ...], period: str) -> Value | None:
+    value = fields.raw("default")
+    if value is None:
+        return None
+    if period == "once":
+        fields.problem("default", "a once question has no end to decide it at", "remove it")
+    elif kind == "boolean" and isinstance(value, bool):
+        return value
+    elif kind == "choice" and isinstance(value, str) and nfc(value) in choices:
+        return nfc(value)
+    else:
+        options = "true or false" if kind == "boolean" else "one of the choices"
+        fields.problem("default", "is no answer to the question", f"write {options}")
+    return None
+
+
+def _file_error(path: Path, problem: str, fix: str) -> SurveyError:
+    return SurveyError([Problem(str(path), problem, fix)])
+

@@ -1,0 +1,108 @@
+"""The released tally: a document that can be decoded years later without the survey file.
+
+Format 1, JSON: ``format``, ``survey``, ``period``, ``batch``, ``segment``, ``n``, ``cells`` and
+``question``, the question's whole definition. What must never change: a field's meaning within a
+format. ``cells`` follow the mechanism's shape; ``n`` is the number of devices counted in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import DocumentError, ParameterError, SurveyError
+from .periods import parse_period
+from .question import Question
+from .survey import parse_question
+
+FORMAT = 1
+_KEYS = {"format", "survey", "question", "period", "batch", "segment", "n", "cells"}
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counts of one question in one period and segment.
+
+    Attributes
+    ----------
+    question : Question
+    period : str
+        Its key, such as ``2026-11-30`` or ``once``.
+    segment : str or None
+    n : int
+        Devices counted.
+    cells : tuple of int
+        As the mechanism's shape lays them out.
+    batch : str or None
+        Of a ``once`` question: the week in which this batch of devices was released.
+    """
+
+    question: Question
+    period: str
+    segment: str | None
+    n: int
+    cells: tuple[int, ...]
+    batch: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return the tally as self-describing JSON."""
+        return {
+            "format": FORMAT,
+            "survey": self.question.survey,
+            "period": self.period,
+            "batch": self.batch,
+            "segment": self.segment,
+            "n": self.n,
+            "cells": list(self.cells),
+            "question": self.question.document(),
+        }
+
+
+def parse_tally(document: object) -> Tally:
+    """Check a tally document, and that its counts can have come from its question.
+
+    Raises
+    ------
+    DocumentError
+        If a field is missing or malformed, the question does not match its own hash, or the
+        cells do not fit the question's mechanism and n.
+    """
+    if not isinstance(document, Mapping) or set(document) != _KEYS:
+        raise DocumentError(f"tally: must have exactly the fields {', '.join(sorted(_KEYS))}")
+    if document["format"] != FORMAT:
+        raise DocumentError("tally: unknown format; upgrade deniable to read it")
+    survey, segment, batch = document["survey"], document["segment"], document["batch"]
+    if not isinstance(survey, str) or not isinstance(segment, str | None):
+        raise DocumentError("tally: survey must be text, segment text or null")
+    try:
+        question = parse_question(survey, document["question"])
+        period = parse_period(str(document["period"]))
+        if batch is not None and parse_period(str(batch)).kind != "week":
+            raise ParameterError("batch must be a week")
+    except SurveyError as exc:
+        raise DocumentError(f"tally: {exc.problems[0]}") from exc
+    except ParameterError as exc:
+        raise DocumentError(f"tally: {exc}") from exc
+    if period.kind != question.period:
+        raise DocumentError("tally: its period is of another kind than its question asks by")
+    cells = _counts(document["cells"], question)
+    n = document["n"]
+    if type(n) is not int or question.mechanism.shape.reports(cells) != n:
+        raise DocumentError("tally: n must be the number of reports in its cells")
+    return Tally(question, period.key, segment, n, cells, batch)
+
+
+def _counts(cells: object, question: Question) -> tuple[int, ...]:
+    shape = question.mechanism.shape
+    if not isinstance(cells, list) or len(cells) != shape.cells:
+        raise DocumentError(f"tally: cells must be a list of {shape.cells} integers")
+    if not all(type(cell) is int and 0 <= cell < 2**63 for cell in cells):
+        raise DocumentError("tally: cells must be integers, not negative, below 2^63")
+    if shape.kind == "bits":
+        stride = shape.width + 1
+        for start in range(0, len(cells), stride):
+            row = cells[start : start + stride]
+            if max(row) > row[-1]:
+                raise DocumentError("tally: a bit is set in more reports than its row holds")
+    return tuple(cells)
