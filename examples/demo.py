@@ -1,0 +1,190 @@
+"""The whole path on real data: 20 190 devices, one collector, two estimates beside the truth.
+
+Everything here is what a user would run: the client library in worker processes, the collector's
+and the analyst's commands as processes of their own, HTTP between them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+from tabulate import tabulate
+
+from deniable.client import Client
+from deniable.protocol.periods import period_at
+from deniable.protocol.survey import Survey, load_survey
+
+HERE = Path(__file__).resolve().parent
+SURVEY = HERE / "demo_survey.toml"
+PEOPLE = HERE / "rand_hie.csv"
+WORKERS = 2
+CHUNK = 50
+QUIET_BEFORE_PERIOD_END = timedelta(minutes=4)
+LIMIT_IN_STANDARD_ERRORS = 6.0
+
+Answers = dict[str, bool | str]
+Chunk = tuple[int, list[Answers], str, Path]
+
+_survey: Survey | None = None
+
+
+def people(limit: int | None) -> list[Answers]:
+    """Read the population: one row, one device."""
+    with PEOPLE.open(newline="") as file:
+        rows = [
+            {"limitation": row["limitation"] == "1", "health": row["health"]}
+            for row in csv.DictReader(file)
+        ]
+    return rows[:limit]
+
+
+def be_devices(chunk: Chunk) -> int:
+    """Let each person's device answer, and return how many reports the collector took."""
+    global _survey
+    first, rows, url, folder = chunk
+    _survey = _survey or load_survey(SURVEY)
+    sent = 0
+    for number, answers in enumerate(rows, start=first):
+        store = folder / f"device-{number}.db"
+        with Client(_survey, url, store=store, consent="on", strict=True) as client:
+            for question, value in answers.items():
+                client.record(question, value)
+            sent += client.flush(force=True).sent
+        for leftover in folder.glob(f"device-{number}.db*"):
+            leftover.unlink()
+    return sent
+
+
+def command(name: str, *arguments: str | Path) -> list[str]:
+    """Return the command line of one of deniable's console scripts in this environment."""
+    return [str(Path(sys.executable).with_name(name)), *map(str, arguments)]
+
+
+def run(name: str, *arguments: str | Path) -> str:
+    """Run a command to its end and return what it printed; its failure is the demo's."""
+    click.echo(f"$ {name} {' '.join(map(str, arguments))}")
+    done = subprocess.run(command(name, *arguments), text=True, stdout=subprocess.PIPE)
+    if done.returncode:
+        sys.exit(f"demo: {name} ended with status {done.returncode}")
+    return done.stdout
+
+
+@contextlib.contextmanager
+def collector(store: Path) -> Iterator[str]:
+    """Serve the survey on a free port, yield its URL, and stop it in good order."""
+    serve = command("deniable-collector", "serve", "--survey", SURVEY, "--store", store)
+    with subprocess.Popen([*serve, "--port", "0"], text=True, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline()
+            if "http://" not in line:
+                sys.exit("demo: the collector did not start")
+            click.echo(line.strip())
+            yield line[line.index("http://") :].split()[0]
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(timeout=30)
+
+
+def answer_all(rows: Sequence[Answers], url: str, folder: Path) -> int:
+    """Run every device and return how many reports arrived."""
+    chunks: list[Chunk] = [
+        (start, list(rows[start : start + CHUNK]), url, folder)
+        for start in range(0, len(rows), CHUNK)
+    ]
+    arrived = 0
+    with (
+        multiprocessing.get_context("spawn").Pool(WORKERS) as pool,
+        click.progressbar(length=len(rows), label="devices answering", file=sys.stderr) as bar,
+    ):
+        for chunk, sent in zip(chunks, pool.imap(be_devices, chunks), strict=True):
+            arrived += sent
+            bar.update(len(chunk[1]))
+    return arrived
+
+
+def beside_the_truth(question: str, estimate: dict[str, Any], rows: Sequence[Answers]) -> float:
+    """Print one question's estimates beside the truth; return the worst error in SEs."""
+    truth = Counter(row[question] for row in rows)
+    table, worst = [], 0.0
+    for item in estimate["estimates"]:
+        true = truth[item["value"]] / len(rows)
+        off = (item["frequency"] - true) / item["standard_error"]
+        worst = max(worst, abs(off))
+        shown = "yes" if item["value"] is True else item["value"]
+        interval = f"{item['low']:.4f} … {item['high']:.4f}"
+        table.append(
+            [question, shown, true, item["frequency"], item["standard_error"], interval, off]
+        )
+    headers = ["question", "value", "truth", "estimate", "standard error", "95 % interval", "off by (SE)"]
+    click.echo(tabulate(table, headers=headers, floatfmt=("", "", ".4f", ".4f", ".4f", "", "+.2f")))
+    click.echo()
+    return worst
+
+
+def wait_out_period_end(survey: Survey) -> None:
+    """Begin after a period's end rather than let it cut the population in two."""
+    kinds = {question.period for question in survey.questions.values()}
+    for kind in kinds:
+        left = period_at(kind, datetime.now(UTC)).end - datetime.now(UTC)
+        if left < QUIET_BEFORE_PERIOD_END:
+            click.echo(f"the {kind} ends in {left.seconds} s; waiting for the next one")
+            time.sleep(left.total_seconds() + 1)
+
+
+def main() -> int:
+    """Run the demo and return its exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--devices", type=int, help="only the first so many people")
+    rows = people(parser.parse_args().devices)
+    survey = load_survey(SURVEY)
+    wait_out_period_end(survey)
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="deniable-demo-") as name:
+        folder = Path(name)
+        store = folder / "collector.db"
+        with collector(store) as url:
+            arrived = answer_all(rows, url, folder)
+        expected = len(rows) * len(survey.questions)
+        click.echo(f"{arrived} of {expected} reports arrived in {time.monotonic() - begin:.0f} s")
+        after = max(
+            question.closes(period_at(question.period, datetime.now(UTC)))
+            for question in survey.questions.values()
+        )
+        click.echo(run("deniable-collector", "release", "--store", store, "--as-of", f"{after:%Y-%m-%dT%H:%M:%SZ}", "--yes"))
+        worst = 0.0
+        for question in survey.questions:
+            printed = run("deniable", "estimate", question, "--from", store, "--format", "json")
+            worst = max(worst, beside_the_truth(question, json.loads(printed), rows))
+    for question in survey.questions.values():
+        flags = ["--epsilon", f"{question.epsilon}", "--values", str(question.mechanism.k)]
+        if question.epsilon_first is not None:
+            flags += ["--epsilon-first", f"{question.epsilon_first}"]
+        click.echo(run("deniable", "users-needed", *flags, "--margin", "0.01"))
+        click.echo(run("deniable", "total-epsilon", *flags, "--days", "52"))
+    if arrived != expected or worst > LIMIT_IN_STANDARD_ERRORS:
+        click.echo(f"demo: {arrived} of {expected} reports, worst estimate {worst:.1f} SEs off")
+        return 1
+    click.echo(f"every estimate is within {worst:.1f} standard errors of the truth")
+    return 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    sys.exit(main())
