@@ -90,9 +90,8 @@ def collector(store: Path) -> Iterator[str]:
     """Serve the survey on a free port, yield its URL, and stop it in good order."""
     serve = command("deniable-collector", "serve", "--survey", SURVEY, "--store", store)
     with subprocess.Popen([*serve, "--port", "0"], text=True, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
         try:
-            line = process.stdout.readline()
+            line = process.stdout.readline() if process.stdout else ""
             if "http://" not in line:
                 sys.exit("demo: the collector did not start")
             click.echo(line.strip())
@@ -132,10 +131,16 @@ def beside_the_truth(question: str, estimate: dict[str, Any], rows: Sequence[Ans
         table.append(
             [question, shown, true, item["frequency"], item["standard_error"], interval, off]
         )
-    headers = ["question", "value", "truth", "estimate", "standard error", "95 % interval", "off by (SE)"]
+    headers = ["question", "value", "truth", "estimate", "SE", "95 % interval", "off by (SE)"]
     click.echo(tabulate(table, headers=headers, floatfmt=("", "", ".4f", ".4f", ".4f", "", "+.2f")))
     click.echo()
     return worst
+
+
+def closing(survey: Survey) -> datetime:
+    """Return the moment at which every question's present period has closed."""
+    now = datetime.now(UTC)
+    return max(q.closes(period_at(q.period, now)) for q in survey.questions.values())
 
 
 def wait_out_period_end(survey: Survey) -> None:
@@ -163,26 +168,30 @@ def main() -> int:
             arrived = answer_all(rows, url, folder)
         expected = len(rows) * len(survey.questions)
         click.echo(f"{arrived} of {expected} reports arrived in {time.monotonic() - begin:.0f} s")
-        after = max(
-            question.closes(period_at(question.period, datetime.now(UTC)))
-            for question in survey.questions.values()
+        as_of = f"{closing(survey):%Y-%m-%dT%H:%M:%SZ}"
+        click.echo(
+            run("deniable-collector", "release", "--store", store, "--as-of", as_of, "--yes")
         )
-        click.echo(run("deniable-collector", "release", "--store", store, "--as-of", f"{after:%Y-%m-%dT%H:%M:%SZ}", "--yes"))
         worst = 0.0
         for question in survey.questions:
             printed = run("deniable", "estimate", question, "--from", store, "--format", "json")
             worst = max(worst, beside_the_truth(question, json.loads(printed), rows))
+    print_costs(survey)
+    if arrived != expected or worst > LIMIT_IN_STANDARD_ERRORS:
+        click.echo(f"demo: {arrived} of {expected} reports, worst estimate {worst:.1f} SEs off")
+        return 1
+    click.echo(f"every estimate is within {worst:.1f} standard errors of the truth")
+    return 0
+
+
+def print_costs(survey: Survey) -> None:
+    """Print how many users each question needs, and what a year of it costs."""
     for question in survey.questions.values():
         flags = ["--epsilon", f"{question.epsilon}", "--values", str(question.mechanism.k)]
         if question.epsilon_first is not None:
             flags += ["--epsilon-first", f"{question.epsilon_first}"]
         click.echo(run("deniable", "users-needed", *flags, "--margin", "0.01"))
         click.echo(run("deniable", "total-epsilon", *flags, "--days", "52"))
-    if arrived != expected or worst > LIMIT_IN_STANDARD_ERRORS:
-        click.echo(f"demo: {arrived} of {expected} reports, worst estimate {worst:.1f} SEs off")
-        return 1
-    click.echo(f"every estimate is within {worst:.1f} standard errors of the truth")
-    return 0
 
 
 if __name__ == "__main__":

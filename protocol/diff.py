@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from .exact import total
 from .question import Question
 from .survey import Survey
 
@@ -43,7 +44,10 @@ class Change:
 
 def diff_surveys(old: Survey, new: Survey) -> tuple[Change, ...]:
     """Compare two editions of a survey; an empty result means nothing changed for anyone."""
-    changes = list(_survey_changes(old, new))
+    if old.id != new.id:
+        spent = total(question.epsilon for question in new.questions.values())
+        return (Change("", f"another survey: {old.id} became {new.id}", spent),)
+    changes = _survey_changes(old, new)
     for name, question in new.questions.items():
         before = old.questions.get(name)
         if before is None:
@@ -60,9 +64,6 @@ def diff_surveys(old: Survey, new: Survey) -> tuple[Change, ...]:
 
 def _survey_changes(old: Survey, new: Survey) -> list[Change]:
     changes = []
-    if old.id != new.id:
-        total = sum((q.epsilon for q in new.questions.values()), Decimal(0))
-        return [Change("", f"another survey: {old.id} became {new.id}", total)]
     if new.max_epsilon > old.max_epsilon:
         text = "max_epsilon rose: devices keep the first ceiling they saw"
         changes.append(Change("", text, Decimal(0)))

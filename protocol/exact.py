@@ -9,14 +9,27 @@ the direction of rounding. ``floor_threshold`` never exceeds the real number it 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_HALF_EVEN, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
 from fractions import Fraction
+from functools import reduce
 
 SCALE = 1 << 64
 """A threshold t means the probability t / SCALE."""
 
-_CONTEXT = Context(prec=60, rounding=ROUND_HALF_EVEN, Emin=-999999, Emax=999999)
+# Complete, and used for every operation here: the thread's own context belongs to the host
+# application, whose precision must not decide a threshold or a hash.
+_CONTEXT = Context(
+    prec=60,
+    rounding=ROUND_HALF_EVEN,
+    Emin=-999999,
+    Emax=999999,
+    capitals=1,
+    clamp=0,
+    flags=[],
+    traps=[InvalidOperation, DivisionByZero, Overflow],
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +83,7 @@ def exp(exponent: Decimal) -> Enclosure:
         Exact; not rounded before use, so it may have at most 60 digits.
     """
     rounded = _CONTEXT.exp(exponent)
-    return Enclosure(
-        Fraction(_CONTEXT.next_minus(rounded)), Fraction(_CONTEXT.next_plus(rounded))
-    )
+    return Enclosure(Fraction(_CONTEXT.next_minus(rounded)), Fraction(_CONTEXT.next_plus(rounded)))
 
 
 def floor_threshold(probability: Enclosure | Fraction) -> int:
@@ -87,10 +98,25 @@ def ceil_threshold(probability: Enclosure | Fraction) -> int:
     return math.ceil(high * SCALE)
 
 
+def half(number: Decimal) -> Decimal:
+    """Return number / 2, exact up to 59 digits."""
+    return _CONTEXT.divide(number, Decimal(2))
+
+
+def total(numbers: Iterable[Decimal]) -> Decimal:
+    """Return the sum, exact up to 60 digits."""
+    return reduce(_CONTEXT.add, numbers, Decimal(0))
+
+
+def fits(number: Decimal, places: int) -> bool:
+    """Return whether ``number``, below 100000, needs at most ``places`` decimal places."""
+    return number == _CONTEXT.quantize(number, Decimal((0, (1,), -places)))
+
+
 def canonical(number: Decimal) -> str:
-    """Write a decimal in its one canonical form: no exponent, no trailing zeros.
+    """Write a decimal of at most 60 digits in its one form: no exponent, no trailing zeros.
 
     >>> canonical(Decimal("2.0")), canonical(Decimal("1E+1")), canonical(Decimal("0.50"))
     ('2', '10', '0.5')
     """
-    return format(number.normalize(), "f")
+    return format(number.normalize(_CONTEXT), "f")

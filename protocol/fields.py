@@ -14,11 +14,15 @@ from decimal import Decimal, InvalidOperation
 from typing import TypeVar
 
 from .errors import Problem
+from .exact import fits
 from .limits import EPSILON_MAX, EPSILON_MIN, EPSILON_PLACES, MAX_TEXT
 from .question import nfc
 
 ID = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 _NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]{1,18})?")
+
+# A key is shown as it stands, for its author to find it, unless it could hurt a terminal or log.
+_MAX_SHOWN = 200
 
 T = TypeVar("T")
 
@@ -31,19 +35,26 @@ class Fields:
     ) -> None:
         self._path = path
         self._problems = problems
+        self._before = len(problems)
         self._table: Mapping[str, object] = {}
         if isinstance(table, Mapping):
             self._table = table
         else:
-            self.problem("", "must be a table", f"write it as [{path}]")
+            self.problem("", "must be a table", f"write it as [{path}]" if path else "correct it")
         for key in self._table:
             if key not in known:
                 self.problem(str(key), "unknown key", f"use one of {', '.join(sorted(known))}")
 
     def problem(self, key: str, problem: str, fix: str) -> None:
         """Note a mistake."""
-        where = ".".join(part for part in (self._path, key) if part)
-        self._problems.append(Problem(where, problem, fix))
+        where = ".".join(part for part in (self._path, key) if part) or "document"
+        shown = where if where.isprintable() else ascii(where)[1:-1]
+        self._problems.append(Problem(shown[:_MAX_SHOWN], problem, fix))
+
+    @property
+    def sound(self) -> bool:
+        """Whether no mistake was found since this table was opened."""
+        return len(self._problems) == self._before
 
     def has(self, key: str) -> bool:
         """Return whether the field is present and not null."""
@@ -61,9 +72,10 @@ class Fields:
         if not isinstance(value, str):
             self.problem(key, "must be text", 'put it in "quotes"')
             return ""
-        if fault := text_fault(value, limit):
+        composed = nfc(value)
+        if fault := text_fault(composed, limit):
             self.problem(key, fault, f"write one line of 1..{limit} characters")
-        return nfc(value)
+        return composed
 
     def integer(self, key: str, low: int, high: int, default: int | None = None) -> int:
         """Read an integer in low..high."""
@@ -101,8 +113,7 @@ class Fields:
         if number is None or not EPSILON_MIN <= number <= high:
             self.problem(key, f"must be a number in {EPSILON_MIN}..{high}", "correct it")
             return EPSILON_MIN
-        exponent = number.normalize().as_tuple().exponent
-        if isinstance(exponent, int) and -exponent > EPSILON_PLACES:
+        if not fits(number, EPSILON_PLACES):
             self.problem(key, f"has more than {EPSILON_PLACES} decimal places", "round it")
         return number
 

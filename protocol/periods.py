@@ -41,9 +41,7 @@ class Period:
         return period_at(self.kind, self.end)
 
 
-ONCE = Period(
-    "once", "once", datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-)
+ONCE = Period("once", "once", datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
 
 def midnight(day: date) -> datetime:
@@ -65,17 +63,18 @@ def period_at(kind: str, moment: datetime) -> Period:
     >>> [period_at(kind, moment).key for kind in KINDS]
     ['2026-11-30', '2026-W49', '2026-11', 'once']
     """
-    if moment.tzinfo is None:
+    if moment.utcoffset() is None:
         raise ParameterError("moment must have a time zone; use datetime.now(UTC)")
     if kind == "once":
         return ONCE
+    _require_year(moment.year)
     day = moment.astimezone(UTC).date()
-    if not _FIRST_YEAR <= day.year <= _LAST_YEAR:
-        raise ParameterError(f"year must be in {_FIRST_YEAR}..{_LAST_YEAR}: {day.year}")
+    _require_year(day.year)
     if kind == "day":
         return _period(kind, day.isoformat(), day, day + timedelta(days=1))
     if kind == "week":
         year, week, weekday = day.isocalendar()
+        _require_year(year)
         monday = day - timedelta(days=weekday - 1)
         return _period(kind, f"{year}-W{week:02}", monday, monday + timedelta(days=7))
     if kind == "month":
@@ -111,6 +110,12 @@ def parse_period(text: str) -> Period:
         if period.key == text:
             return period
     raise ParameterError("period must be like 2026-11-30, 2026-W49, 2026-11 or once")
+
+
+def _require_year(year: int) -> None:
+    """Refuse what no clock means; of a week, its ISO year, which its text shows."""
+    if not _FIRST_YEAR <= year <= _LAST_YEAR:
+        raise ParameterError(f"year must be in {_FIRST_YEAR}..{_LAST_YEAR}: {year}")
 
 
 def _period(kind: str, key: str, start: date, end: date) -> Period:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from .errors import ParameterError, Problem, SurveyError
-from .exact import canonical
+from .exact import canonical, total
 from .fields import ID, Fields
 from .limits import (
     EPSILON_MIN,
@@ -143,7 +143,7 @@ def parse_survey(document: object) -> Survey:
         problems.append(Problem("questions", "missing", "add at least one [questions.NAME]"))
         tables = {}
     keyed = [(str(key), table) for key, table in tables.items()]
-    return _assemble(head, keyed, _QUESTION_KEYS, problems)
+    return _assemble(head, keyed, problems, compiled=False)
 
 
 def parse_compiled(document: object) -> Survey:
@@ -160,10 +160,8 @@ def parse_compiled(document: object) -> Survey:
     if not isinstance(tables, list):
         problems.append(Problem("questions", "missing", "compile the survey again"))
         tables = []
-    keyed = [
-        (str(table.get("id", "")) if isinstance(table, Mapping) else "", table) for table in tables
-    ]
-    return _assemble(head, keyed, _COMPILED_KEYS, problems)
+    keyed = [(_name(table), table) for table in tables]
+    return _assemble(head, keyed, problems, compiled=True)
 
 
 def parse_question(survey: str, document: object) -> Question:
@@ -175,9 +173,10 @@ def parse_question(survey: str, document: object) -> Question:
         With every mistake found.
     """
     problems: list[Problem] = []
-    name = document.get("id") if isinstance(document, Mapping) else None
     fields = Fields(document, "question", _COMPILED_KEYS, problems)
-    question = _question(survey, str(name), fields, linkable=True)
+    if not ID.fullmatch(survey):
+        fields.problem("survey", "must be like acme-editor", "use a-z, 0-9, - and _, 64 at most")
+    question = _question(survey, _name(document), fields, linkable=True, compiled=True)
     if problems:
         raise SurveyError(problems)
     return question
@@ -186,8 +185,9 @@ def parse_question(survey: str, document: object) -> Question:
 def _assemble(
     head: Fields,
     tables: list[tuple[str, object]],
-    known: tuple[str, ...],
     problems: list[Problem],
+    *,
+    compiled: bool,
 ) -> Survey:
     if head.integer("format", 1, 2**31) != FORMAT:
         head.problem("format", "unknown format", f"write format = {FORMAT}, or upgrade deniable")
@@ -200,12 +200,13 @@ def _assemble(
     max_epsilon = head.epsilon("max_epsilon", high=Decimal(10000))
     if not 1 <= len(tables) <= MAX_QUESTIONS:
         problems.append(Problem("questions", f"must be 1..{MAX_QUESTIONS}", "add or remove some"))
+    known = _COMPILED_KEYS if compiled else _QUESTION_KEYS
     questions: dict[str, Question] = {}
     for key, table in tables:
         fields = Fields(table, f"questions.{key}", known, problems)
         if key in questions:
             fields.problem("id", "asked twice", "remove one")
-        questions[key] = _question(name, key, fields, linkable=linkable)
+        questions[key] = _question(name, key, fields, linkable=linkable, compiled=compiled)
     survey = Survey(name, max_epsilon, segments, batch, linkable, questions)
     if not problems:
         _check_whole(survey, head)
@@ -216,11 +217,11 @@ def _assemble(
 
 def _check_whole(survey: Survey, head: Fields) -> None:
     """Check what no question can check alone: the ceiling and the fingerprint."""
-    total = sum((question.epsilon for question in survey.questions.values()), Decimal(0))
-    if total > survey.max_epsilon:
+    spent = total(question.epsilon for question in survey.questions.values())
+    if spent > survey.max_epsilon:
         head.problem(
             "max_epsilon",
-            f"is less than the questions' epsilons together ({canonical(total)})",
+            f"is less than the questions' epsilons together ({canonical(spent)})",
             "raise it, or ask less",
         )
     for kind, bits in survey.fingerprint_bits().items():
@@ -233,7 +234,7 @@ def _check_whole(survey: Survey, head: Fields) -> None:
             )
 
 
-def _question(survey: str, key: str, fields: Fields, *, linkable: bool) -> Question:
+def _question(survey: str, key: str, fields: Fields, *, linkable: bool, compiled: bool) -> Question:
     if not ID.fullmatch(key):
         fields.problem("", "its name must be like dark_mode", "use a-z, 0-9, - and _")
     kind = cast("QuestionType", fields.one_of("type", _TYPES))
@@ -250,7 +251,7 @@ def _question(survey: str, key: str, fields: Fields, *, linkable: bool) -> Quest
         ask=fields.text("ask"),
         type=kind,
         choices=choices,
-        mechanism=_mechanism(fields, max(2, len(choices)), linkable),
+        mechanism=_mechanism(fields, max(2, len(choices)), linkable=linkable, compiled=compiled),
         period=period,
         grace=_grace(fields, period),
         min_crowd=fields.integer("min_crowd", 1, 10**12, 1000),
@@ -258,12 +259,25 @@ def _question(survey: str, key: str, fields: Fields, *, linkable: bool) -> Quest
         owner=fields.text("owner", "nobody"),
         expires=fields.day("expires"),
     )
-    if fields.has("hash") and fields.raw("hash") != question.hash:
-        fields.problem("hash", "does not match the question", "compile the survey again")
+    if compiled:
+        _check_compiled(fields, question)
     return question
 
 
-def _mechanism(fields: Fields, k: int, linkable: bool) -> Mechanism:
+def _check_compiled(fields: Fields, question: Question) -> None:
+    """Refuse a compiled question that is not what its own fields resolve to."""
+    if fields.sound and fields.raw("mechanism") != mechanism_document(question.mechanism):
+        fields.problem("mechanism", "does not match the epsilons", "compile the survey again")
+    if fields.sound and fields.raw("hash") != question.hash:
+        fields.problem("hash", "does not match the question", "compile the survey again")
+
+
+def _name(table: object) -> str:
+    name = table.get("id") if isinstance(table, Mapping) else None
+    return name if isinstance(name, str) else ""
+
+
+def _mechanism(fields: Fields, k: int, *, linkable: bool, compiled: bool) -> Mechanism:
     epsilon = fields.epsilon("epsilon")
     first = fields.epsilon("epsilon_first") if fields.has("epsilon_first") else None
     if first is not None and first >= epsilon:
@@ -271,25 +285,31 @@ def _mechanism(fields: Fields, k: int, linkable: bool) -> Mechanism:
             "epsilon_first", f"must be less than epsilon ({canonical(epsilon)})", "lower it"
         )
         first = None
-    compiled = fields.raw("mechanism")
-    if isinstance(compiled, Mapping):
-        name: object = compiled.get("name")
-    else:
-        name = fields.one_of("mechanism", ("auto", *MECHANISMS), "auto")
-    k = min(max(k, 2), MAX_K)
-    if name == "auto":
-        mechanism = choose(k, epsilon, first, linkable=linkable)
-    else:
-        try:
-            mechanism = build(str(name), k, epsilon, first)
-        except ParameterError as exc:
-            fields.problem("mechanism", str(exc), "correct it")
-            return build("grr", 2, EPSILON_MIN)
-    if isinstance(compiled, Mapping) and compiled != mechanism_document(mechanism):
-        fields.problem("mechanism", "does not match the epsilons", "compile the survey again")
+    name = _mechanism_name(fields, compiled)
+    k = min(k, MAX_K)
+    try:
+        if name == "auto":
+            mechanism = choose(k, epsilon, first, linkable=linkable)
+        else:
+            mechanism = build(name, k, epsilon, first)
+    except ParameterError as exc:
+        fields.problem("mechanism", str(exc), "correct it")
+        return build("grr", 2, EPSILON_MIN)
     if mechanism.shape.size > MAX_RESPONSE_BYTES:
         fields.problem("mechanism", f"responses exceed {MAX_RESPONSE_BYTES} bytes", "lower k")
     return mechanism
+
+
+def _mechanism_name(fields: Fields, compiled: bool) -> str:
+    """Read a word of an author, or the table the compiler made of it."""
+    if not compiled:
+        return fields.one_of("mechanism", ("auto", *MECHANISMS), "auto")
+    table = fields.raw("mechanism")
+    name = table.get("name") if isinstance(table, Mapping) else None
+    if isinstance(name, str) and name in MECHANISMS:
+        return name
+    fields.problem("mechanism", "names none that is known here", "upgrade, or compile it again")
+    return "auto"
 
 
 def _grace(fields: Fields, period: str) -> int:
@@ -318,4 +338,3 @@ def _default(fields: Fields, kind: str, choices: tuple[str, ...], period: str) -
 
 def _file_error(path: Path, problem: str, fix: str) -> SurveyError:
     return SurveyError([Problem(str(path), problem, fix)])
-

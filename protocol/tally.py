@@ -70,16 +70,19 @@ def parse_tally(document: object) -> Tally:
     """
     if not isinstance(document, Mapping) or set(document) != _KEYS:
         raise DocumentError(f"tally: must have exactly the fields {', '.join(sorted(_KEYS))}")
-    if document["format"] != FORMAT:
+    if type(document["format"]) is not int or document["format"] != FORMAT:
         raise DocumentError("tally: unknown format; upgrade deniable to read it")
-    survey, segment, batch = document["survey"], document["segment"], document["batch"]
-    if not isinstance(survey, str) or not isinstance(segment, str | None):
-        raise DocumentError("tally: survey must be text, segment text or null")
+    survey, name = document["survey"], document["period"]
+    segment, batch = document["segment"], document["batch"]
+    if not isinstance(survey, str) or not isinstance(name, str):
+        raise DocumentError("tally: survey and period must be text")
+    if not isinstance(segment, str | None) or not isinstance(batch, str | None):
+        raise DocumentError("tally: segment and batch must be text or null")
     try:
         question = parse_question(survey, document["question"])
-        period = parse_period(str(document["period"]))
-        if batch is not None and parse_period(str(batch)).kind != "week":
-            raise ParameterError("batch must be a week")
+        period = parse_period(name)
+        if batch is not None and (period.kind != "once" or parse_period(batch).kind != "week"):
+            raise ParameterError("batch must be a week, and of a once question")
     except SurveyError as exc:
         raise DocumentError(f"tally: {exc.problems[0]}") from exc
     except ParameterError as exc:

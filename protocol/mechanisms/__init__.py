@@ -33,7 +33,7 @@ def build(name: str, k: int, epsilon: Decimal, epsilon_first: Decimal | None = N
     k : int
         Domain size, at least 2.
     epsilon : Decimal
-        Permanent loss for an unchanging value, positive and finite.
+        Permanent loss for an unchanging value, positive and at most 44.
     epsilon_first : Decimal, optional
         Loss of one report, less than ``epsilon``; adds a second, fresh round.
 
@@ -50,7 +50,10 @@ def build(name: str, k: int, epsilon: Decimal, epsilon_first: Decimal | None = N
     """
     if name not in MECHANISMS:
         raise ParameterError(f"mechanism must be one of {', '.join(MECHANISMS)}: {name}")
-    return MECHANISMS[name].resolve(k, epsilon, epsilon_first)
+    mechanism = MECHANISMS[name].resolve(k, epsilon, epsilon_first)
+    if mechanism.p <= mechanism.q:
+        raise ParameterError(f"epsilon is too small to say anything about {k} values")
+    return mechanism
 
 
 def choose(

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from ..draws import Draws
 from ..errors import ParameterError
+from ..exact import fits
 from ..response import Response, Shape
 
 Law = dict[Response, Fraction]
@@ -23,6 +24,12 @@ Law = dict[Response, Fraction]
 
 Rounds = int
 """1 for the permanent response alone, 2 for the instantaneous response built on it."""
+
+_EPSILON_HIGHEST = 44
+"""Beyond 64 ln 2 = 44.4 a coin's rarer side would need less than one part in 2^64."""
+
+_EPSILON_PLACES = 55
+"""So that sums and halves of epsilons are exact in 60 digits."""
 
 
 class Mechanism(ABC):
@@ -156,9 +163,9 @@ class Mechanism(ABC):
         Wang, Blocki, Li, Jha. Locally differentially private protocols for frequency
         estimation. USENIX Security 2017.
         """
-        p, q = float(self.p), float(self.q)
-        gap = float(self.p - self.q)
-        return q * (1 - q) / gap**2 + frequency * (1 - p - q) / gap
+        p, q = self.p, self.q
+        at_zero, slope = q * (1 - q) / (p - q) ** 2, (1 - p - q) / (p - q)
+        return float(at_zero) + frequency * float(slope)
 
     def variance_iid(self, frequency: float) -> float:
         """Return n times the variance of an estimated frequency, for sampled users.
@@ -166,8 +173,10 @@ class Mechanism(ABC):
         ``gamma(1-gamma)/(p-q)^2`` with gamma = q + f(p-q): the n devices are an independent
         sample of a larger population with frequency f, and sampling adds to the noise.
         """
-        gamma = float(self.q) + frequency * float(self.p - self.q)
-        return gamma * (1 - gamma) / float(self.p - self.q) ** 2
+        p, q = self.p, self.q
+        gamma = frequency * float(p) + (1 - frequency) * float(q)
+        rest = frequency * float(1 - p) + (1 - frequency) * float(1 - q)
+        return gamma * rest / float((p - q) ** 2)
 
     def worst_variance_iid(self) -> tuple[float, float]:
         """Return the largest :meth:`variance_iid` over all frequencies, and where it is."""
@@ -185,8 +194,14 @@ def require_k(k: int) -> None:
 def require_epsilons(epsilon: Decimal, epsilon_first: Decimal | None) -> None:
     """Refuse epsilons that no chain of rounds can realise."""
     for label, value in (("epsilon", epsilon), ("epsilon_first", epsilon_first)):
-        if value is not None and not (value.is_finite() and value > 0):
+        if value is None:
+            continue
+        if not (value.is_finite() and value > 0):
             raise ParameterError(f"{label} must be positive and finite: {value}")
+        if value > _EPSILON_HIGHEST:
+            raise ParameterError(f"{label} must be at most {_EPSILON_HIGHEST}")
+        if not fits(value, _EPSILON_PLACES):
+            raise ParameterError(f"{label} must have at most {_EPSILON_PLACES} decimal places")
     if epsilon_first is not None and epsilon_first >= epsilon:
         raise ParameterError(
             f"epsilon_first must be less than epsilon ({epsilon}): {epsilon_first}"

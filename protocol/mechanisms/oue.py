@@ -14,7 +14,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import ClassVar
 
-from ..exact import SCALE, ceil_threshold, exp, floor_threshold
+from ..exact import SCALE, ceil_threshold, exp, floor_threshold, total
 from .base import require_epsilons, require_k
 from .unary import Unary
 
@@ -32,6 +32,6 @@ class OUE(Unary):
         e = exp(epsilon)
         again = None
         if epsilon_first is not None:
-            both, one = exp(epsilon + epsilon_first), exp(epsilon_first)
+            both, one = exp(total((epsilon, epsilon_first))), exp(epsilon_first)
             again = floor_threshold((both - 1) / ((e - 1) * (one + 1)))
         return cls(k, epsilon, epsilon_first, SCALE // 2, ceil_threshold(1 / (e + 1)), again)

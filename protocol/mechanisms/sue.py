@@ -15,7 +15,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import ClassVar
 
-from ..exact import SCALE, exp, floor_threshold
+from ..exact import SCALE, exp, floor_threshold, half, total
 from .base import require_epsilons, require_k
 from .unary import Unary
 
@@ -30,10 +30,11 @@ class SUE(Unary):
         """Compute the thresholds of p1 = 1 - q1 and p2."""
         require_k(k)
         require_epsilons(epsilon, epsilon_first)
-        root = exp(epsilon / 2)
+        root = exp(half(epsilon))
         true_bit = floor_threshold(root / (root + 1))
         again = None
         if epsilon_first is not None:
-            both, one = exp((epsilon + epsilon_first) / 2), exp(epsilon_first / 2)
+            both = exp(half(total((epsilon, epsilon_first))))
+            one = exp(half(epsilon_first))
             again = floor_threshold((both - 1) / ((root - 1) * (one + 1)))
         return cls(k, epsilon, epsilon_first, true_bit, SCALE - true_bit, again)
