@@ -1,1 +1,82 @@
-"""The analyst: from tallies to estimates with their errors."""
+"""The analyst: from tallies to estimates with their errors, and what they cost.
+
+Everything an analyst calls is here; ``deniable`` on the command line says the same. Importing
+this package loads none of it: each name is imported when it is first used, and numpy, scipy and
+requests only by what needs them.
+
+====================  ==================================================================
+:func:`estimate`      frequencies of a question, from a collector's store or address
+:func:`periods`       what is released, pending or destroyed there
+:func:`debias`        frequencies from counts of anywhere
+:func:`users_needed`  how many devices a margin of error takes
+:func:`total_epsilon` what T reports of one device give away: five answers
+:func:`check_survey`  what a survey costs and can tell
+:func:`diff`          what a new edition of a survey costs
+====================  ==================================================================
+
+Each returns a frozen result with ``records()``, flat rows for a data frame, and ``document()``,
+the JSON that the command prints.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .accounting import TotalEpsilon, total_epsilon
+    from .estimation import debias, estimate_tallies
+    from .planning import UsersNeeded, users_needed
+    from .postprocess import post_process
+    from .query import estimate, periods
+    from .results import Estimate, Estimates, EstimateSeries
+    from .sources import PeriodState, PeriodStates, Source, open_source
+    from .surveys import SurveyCheck, SurveyDiff, check_survey, diff
+
+__all__ = [
+    "Estimate",
+    "EstimateSeries",
+    "Estimates",
+    "PeriodState",
+    "PeriodStates",
+    "Source",
+    "SurveyCheck",
+    "SurveyDiff",
+    "TotalEpsilon",
+    "UsersNeeded",
+    "check_survey",
+    "debias",
+    "diff",
+    "estimate",
+    "estimate_tallies",
+    "open_source",
+    "periods",
+    "post_process",
+    "total_epsilon",
+    "users_needed",
+]
+
+_MODULES = {
+    "accounting": ("TotalEpsilon", "total_epsilon"),
+    "estimation": ("debias", "estimate_tallies"),
+    "planning": ("UsersNeeded", "users_needed"),
+    "postprocess": ("post_process",),
+    "query": ("estimate", "periods"),
+    "results": ("Estimate", "Estimates", "EstimateSeries"),
+    "sources": ("PeriodState", "PeriodStates", "Source", "open_source"),
+    "surveys": ("SurveyCheck", "SurveyDiff", "check_survey", "diff"),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -75,6 +75,7 @@ class Fields:
         composed = nfc(value)
         if fault := text_fault(composed, limit):
             self.problem(key, fault, f"write one line of 1..{limit} characters")
+            return ""
         return composed
 
     def integer(self, key: str, low: int, high: int, default: int | None = None) -> int:
@@ -104,17 +105,18 @@ class Fields:
             return next(iter(options))
         return value
 
-    def epsilon(self, key: str, *, high: Decimal = EPSILON_MAX) -> Decimal:
-        """Read an epsilon as the exact decimal that was written."""
+    def epsilon(self, key: str, *, high: Decimal = EPSILON_MAX) -> Decimal | None:
+        """Read an epsilon as the exact decimal that was written; None if it is unusable."""
         value = self._present(key, None)
-        number = _decimal(value)
         if value is None:
-            return EPSILON_MIN
+            return None
+        number = _decimal(value)
         if number is None or not EPSILON_MIN <= number <= high:
             self.problem(key, f"must be a number in {EPSILON_MIN}..{high}", "correct it")
-            return EPSILON_MIN
+            return None
         if not fits(number, EPSILON_PLACES):
             self.problem(key, f"has more than {EPSILON_PLACES} decimal places", "round it")
+            return None
         return number
 
     def day(self, key: str) -> date:

@@ -6,6 +6,9 @@ from decimal import Decimal
 
 EPSILON_MIN = Decimal("0.01")
 EPSILON_MAX = Decimal("16")
+EPSILON_SUM = Decimal(10000)
+"""The highest ceiling a survey may set over all its questions."""
+
 EPSILON_PLACES = 18
 """Decimal places an epsilon may have, so that thresholds are computed from its exact value."""
 

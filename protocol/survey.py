@@ -19,7 +19,9 @@ from .errors import ParameterError, Problem, SurveyError
 from .exact import canonical, total
 from .fields import ID, Fields
 from .limits import (
+    EPSILON_MAX,
     EPSILON_MIN,
+    EPSILON_SUM,
     MAX_GRACE_DAYS,
     MAX_K,
     MAX_QUESTIONS,
@@ -197,7 +199,7 @@ def _assemble(
     batch = cast("Batch", head.one_of("batch", ("survey", "question"), "survey"))
     linkable = head.flag("linkable")
     segments = head.texts("segments", 0, MAX_SEGMENTS, limit=64)
-    max_epsilon = head.epsilon("max_epsilon", high=Decimal(10000))
+    max_epsilon = head.epsilon("max_epsilon", high=EPSILON_SUM) or EPSILON_SUM
     if not 1 <= len(tables) <= MAX_QUESTIONS:
         problems.append(Problem("questions", f"must be 1..{MAX_QUESTIONS}", "add or remove some"))
     known = _COMPILED_KEYS if compiled else _QUESTION_KEYS
@@ -278,7 +280,7 @@ def _name(table: object) -> str:
 
 
 def _mechanism(fields: Fields, k: int, *, linkable: bool, compiled: bool) -> Mechanism:
-    epsilon = fields.epsilon("epsilon")
+    epsilon = fields.epsilon("epsilon") or EPSILON_MAX
     first = fields.epsilon("epsilon_first") if fields.has("epsilon_first") else None
     if first is not None and first >= epsilon:
         fields.problem(

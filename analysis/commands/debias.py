@@ -1,0 +1,64 @@
+"""``deniable debias``."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import click
+
+from deniable.protocol.mechanisms import MECHANISMS
+
+from ..estimation import debias
+from . import options
+
+
+@click.command(name="debias")
+@click.option(
+    "--mechanism",
+    type=click.Choice(list(MECHANISMS)),
+    required=True,
+    help="How the reports were randomized.",
+)
+@options.epsilon
+@options.epsilon_first
+@click.option(
+    "--counts",
+    type=options.COUNTS,
+    required=True,
+    metavar="C0,C1,…",
+    help="Reports that support each symbol, in order.",
+)
+@click.option(
+    "--n",
+    type=options.WHOLE,
+    metavar="N",
+    help="Reports; needed for sue and oue, whose counts do not add up to it.",
+)
+@options.intervals
+@options.form
+def command(
+    mechanism: str,
+    epsilon: Decimal,
+    epsilon_first: Decimal | None,
+    counts: tuple[int, ...],
+    n: int | None,
+    confidence: Decimal,
+    simultaneous: bool,
+    post_process: str,
+    form: str,
+) -> None:
+    """Estimate frequencies from counts of randomized reports from anywhere.
+
+    Each value in the result is the index of its symbol; there are as many as counts.
+    """
+    result = debias(
+        counts,
+        mechanism=mechanism,
+        epsilon=epsilon,
+        epsilon_first=epsilon_first,
+        n=n,
+        confidence=confidence,
+        simultaneous=simultaneous,
+        post_process=post_process,
+    )
+    options.emit(result, form)

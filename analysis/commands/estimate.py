@@ -1,0 +1,63 @@
+"""``deniable estimate``."""
+
+from __future__ import annotations
+
+import os
+from decimal import Decimal
+
+import click
+
+from ..query import estimate
+from . import options
+
+
+@click.command(name="estimate")
+@click.argument("question")
+@options.source
+@options.survey_id
+@click.option("--segment", metavar="S", help="One segment; otherwise all are added up.")
+@click.option(
+    "--question-version",
+    type=options.WHOLE,
+    metavar="V",
+    help="Of the question; otherwise the newest that is released.",
+)
+@click.option("--period", metavar="P", help="Such as 2026-11-30; otherwise the latest released.")
+@click.option("--last", type=options.WHOLE, metavar="N", help="The last N released periods.")
+@click.option("--all", "every", is_flag=True, help="All released periods.")
+@options.intervals
+@options.form
+def command(
+    question: str,
+    source: str,
+    survey_id: str | None,
+    segment: str | None,
+    question_version: int | None,
+    period: str | None,
+    last: int | None,
+    every: bool,
+    confidence: Decimal,
+    simultaneous: bool,
+    post_process: str,
+    form: str,
+) -> None:
+    """Estimate how many devices answer what to QUESTION.
+
+    A yes/no question gives one estimate, of true. Several periods are listed, never pooled:
+    the noise of memoized answers is the same in each.
+    """
+    result = estimate(
+        question,
+        source,
+        token=os.environ.get("DENIABLE_TOKEN"),
+        survey=survey_id,
+        version=question_version,
+        segment=segment,
+        period=period,
+        last=last,
+        every=every,
+        confidence=confidence,
+        simultaneous=simultaneous,
+        post_process=post_process,
+    )
+    options.emit(result, form)

@@ -1,0 +1,74 @@
+"""``deniable users-needed``."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import click
+from click.core import ParameterSource
+
+from ..planning import users_needed
+from . import options
+
+
+@click.command(name="users-needed")
+@options.epsilon
+@options.epsilon_first
+@click.option(
+    "--margin",
+    type=options.NUMBER,
+    required=True,
+    metavar="M",
+    help="Half the width of the interval of one frequency, such as 0.01.",
+)
+@options.confidence
+@click.option(
+    "--sigmas",
+    type=options.NUMBER,
+    metavar="S",
+    help="The margin in standard errors, instead of --confidence.",
+)
+@options.values
+@options.mechanism
+@click.option(
+    "--frequency",
+    type=options.NUMBER,
+    metavar="F",
+    help="The true frequency, if it is roughly known; otherwise the worst there is.",
+)
+@click.option(
+    "--fixed-population",
+    is_flag=True,
+    help="The devices that report are the whole population: only the noise varies.",
+)
+@options.form
+@click.pass_context
+def command(
+    context: click.Context,
+    epsilon: Decimal,
+    epsilon_first: Decimal | None,
+    margin: Decimal,
+    confidence: Decimal,
+    sigmas: Decimal | None,
+    values: int,
+    mechanism: str,
+    frequency: Decimal | None,
+    fixed_population: bool,
+    form: str,
+) -> None:
+    """Tell how many devices must report for a margin of error."""
+    given = context.get_parameter_source("confidence") is not ParameterSource.DEFAULT
+    if given and sigmas is not None:
+        raise click.UsageError("give --confidence or --sigmas, not both")
+    result = users_needed(
+        epsilon=epsilon,
+        margin=margin,
+        epsilon_first=epsilon_first,
+        confidence=confidence,
+        sigmas=sigmas,
+        values=values,
+        mechanism=mechanism,
+        frequency=frequency,
+        fixed_population=fixed_population,
+    )
+    options.emit(result, form)

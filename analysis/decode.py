@@ -1,0 +1,47 @@
+"""From the cells of a tally to how many reports support each value.
+
+One decoder for each ``Mechanism.decoder``; to add one, write its function and its line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from deniable.protocol.errors import DocumentError
+from deniable.protocol.mechanisms import Mechanism
+
+Decoder = Callable[[Mechanism, Sequence[int]], tuple[int, ...]]
+
+
+def decode(mechanism: Mechanism, cells: Sequence[int]) -> tuple[int, ...]:
+    """Return for each symbol 0..k-1 how many of the counted reports support it.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    cells : sequence of int
+        As the mechanism's shape lays them out: of one tally, or of several added up.
+
+    Raises
+    ------
+    DocumentError
+        If this version knows no decoder of that name.
+    """
+    if mechanism.decoder not in DECODERS:
+        raise DocumentError(f"decoder {mechanism.decoder} is unknown; upgrade deniable to read it")
+    return DECODERS[mechanism.decoder](mechanism, cells)
+
+
+def add(tallies: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return the cells of several tallies of different devices as one."""
+    return tuple(map(sum, zip(*tallies, strict=True)))
+
+
+def affine(mechanism: Mechanism, cells: Sequence[int]) -> tuple[int, ...]:
+    """A cell is a value's supports; the last cell of a bits row counts its reports."""
+    return tuple(cells[: mechanism.k])
+
+
+DECODERS: Final[Mapping[str, Decoder]] = {"affine": affine}
+"""Every decoder there is."""

@@ -1,0 +1,214 @@
+"""How many users a question needs, before anybody is asked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, ClassVar, SupportsIndex
+
+from deniable.protocol.exact import canonical
+from deniable.protocol.mechanisms import Mechanism, build, choose
+
+from . import inputs
+from .estimators import FAKE_SHARE, Level, fake_bias
+from .inputs import Number
+from .render import Record, Section
+from .results import EPSILON_UNIT, FIRST_UNIT
+
+
+@dataclass(frozen=True)
+class UsersNeeded:
+    """A number of users, and everything it assumes.
+
+    Attributes
+    ----------
+    users : int
+        Devices that must report in one period.
+    variance_per_user : float
+        V: the variance of an estimated frequency is V / users.
+    assumption : str
+        Which V, how sure, and which mechanism, in words.
+    mechanism : str
+    values : int
+    epsilon, epsilon_first : Decimal
+    margin : float
+        Half the width of the interval of one frequency.
+    standard_errors : float
+        How many of them the margin is.
+    confidence : float or None
+        Two-sided, if that was asked for rather than standard errors.
+    frequency : float
+        Where V was taken.
+    fake_bias : float
+        By how much 1 % of fake devices could move a frequency, however many users there are.
+    """
+
+    users: int
+    variance_per_user: float
+    assumption: str
+    mechanism: str
+    values: int
+    epsilon: Decimal
+    epsilon_first: Decimal | None
+    margin: float
+    standard_errors: float
+    confidence: float | None
+    frequency: float
+    fake_bias: float
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "users", "variance_per_user", "assumption", "mechanism", "values", "epsilon",
+        "epsilon_first", "margin", "standard_errors", "confidence", "frequency", "fake_bias",
+    )  # fmt: skip
+
+    def records(self) -> list[Record]:
+        """Return the one flat row."""
+        first = None if self.epsilon_first is None else float(self.epsilon_first)
+        return [{**vars(self), "epsilon": float(self.epsilon), "epsilon_first": first}]
+
+    def document(self) -> dict[str, Any]:
+        """Return the plan as JSON."""
+        return {**self.records()[0], "epsilon_unit": EPSILON_UNIT}
+
+    def sections(self) -> tuple[Section, ...]:
+        """Return the plan for people."""
+        first = self.epsilon_first
+        one = "" if first is None else f"; {canonical(first)} {FIRST_UNIT}"
+        notes = (
+            f"{self.assumption[0].upper()}{self.assumption[1:]}.",
+            f"The variance of a frequency is {self.variance_per_user:.6g} / users.",
+            f"Epsilon {canonical(self.epsilon)} {EPSILON_UNIT}{one}.",
+            f"{100 * FAKE_SHARE:g} % fake devices could move a frequency by "
+            f"{self.fake_bias:.2g}, however many users there are.",
+        )
+        return (Section(f"{self.users:,} users for ±{self.margin:g}", (), (), notes),)
+
+
+def users_needed(
+    *,
+    epsilon: Number,
+    margin: Number,
+    epsilon_first: Number | None = None,
+    confidence: Number = 0.95,
+    sigmas: Number | None = None,
+    values: SupportsIndex = 2,
+    mechanism: str = "auto",
+    frequency: Number | None = None,
+    fixed_population: bool = False,
+) -> UsersNeeded:
+    """Return how many devices must report for an estimated frequency to be within ``margin``.
+
+    ``n = ceil(z^2 V / margin^2)``, where V is n times the variance of the estimate: for users
+    sampled independently ``g(1-g)/(p-q)^2`` with g = q + f(p-q), or, for a fixed population,
+    where only the noise varies, ``q(1-q)/(p-q)^2 + f(1-p-q)/(p-q)``. Computed in rationals.
+
+    Parameters
+    ----------
+    epsilon, epsilon_first : Decimal, int, float or str
+        Of all reports about one unchanging answer; of one report, if there is a second round.
+    margin : Decimal, float or str
+        Of a frequency, in (0, 1).
+    confidence : Decimal, float or str
+        Two-sided, in (0, 1), of one interval; z is its normal quantile.
+    sigmas : Decimal, int, float or str, optional
+        z itself, in (0, 40); overrides ``confidence``.
+    values : int
+        Domain size k; 2 for a yes/no question.
+    mechanism : str
+        ``grr``, ``sue``, ``oue``; ``auto`` is what a survey would choose.
+    frequency : Decimal, float or str, optional
+        The true frequency f; otherwise the one that needs most users.
+    fixed_population : bool
+        Whether to estimate the frequency among the devices that report rather than in the
+        population they are sampled from.
+
+    Returns
+    -------
+    UsersNeeded
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+
+    References
+    ----------
+    Wang, Blocki, Li, Jha. Locally differentially private protocols for frequency estimation.
+    USENIX Security 2017.
+
+    Examples
+    --------
+    >>> users_needed(epsilon=2, margin="0.001", sigmas=2).users
+    1724062
+    """
+    first = None if epsilon_first is None else inputs.epsilon("epsilon_first", epsilon_first)
+    k = inputs.integer("values", values, 2, inputs.MAX_VALUES)
+    built = resolve(mechanism, k, inputs.epsilon("epsilon", epsilon), first)
+    within = Fraction(inputs.between("margin", margin, "1e-9", "1"))
+    sure = None if sigmas is not None else inputs.between("confidence", confidence, "0", "1")
+    if sigmas is not None:
+        z = Fraction(inputs.between("sigmas", sigmas, "0", "40"))
+    else:
+        z = Fraction(Level(float(1 - Fraction(sure or 0))).z)
+    f = None if frequency is None else Fraction(inputs.proportion("frequency", frequency))
+    variance, at = _variance(built, f, fixed_population)
+    return UsersNeeded(
+        users=math.ceil(z * z * variance / (within * within)),
+        variance_per_user=float(variance),
+        assumption=_assumption(built, mechanism, at, f, fixed_population, z, sure),
+        mechanism=built.name,
+        values=k,
+        epsilon=built.epsilon,
+        epsilon_first=built.epsilon_first,
+        margin=float(within),
+        standard_errors=float(z),
+        confidence=None if sure is None else float(sure),
+        frequency=float(at),
+        fake_bias=fake_bias(built),
+    )
+
+
+def resolve(name: str, k: int, epsilon: Decimal, epsilon_first: Decimal | None) -> Mechanism:
+    """Return the mechanism a survey would resolve ``name`` to, ``auto`` included."""
+    if name == "auto":
+        return choose(k, epsilon, epsilon_first)
+    return build(name, k, epsilon, epsilon_first)
+
+
+def _variance(
+    mechanism: Mechanism, frequency: Fraction | None, fixed: bool
+) -> tuple[Fraction, Fraction]:
+    """Return V and the frequency it is taken at, the worst one if none is given."""
+    p, q = mechanism.p, mechanism.q
+    gap = p - q
+    if fixed:
+        at = Fraction(p + q < 1) if frequency is None else frequency
+        return q * (1 - q) / gap**2 + at * (1 - p - q) / gap, at
+    worst = min(max((Fraction(1, 2) - q) / gap, Fraction(0)), Fraction(1))
+    at = worst if frequency is None else frequency
+    share = q + at * gap
+    return share * (1 - share) / gap**2, at
+
+
+def _assumption(
+    mechanism: Mechanism,
+    asked: str,
+    at: Fraction,
+    frequency: Fraction | None,
+    fixed: bool,
+    z: Fraction,
+    sure: Decimal | None,
+) -> str:
+    level = f"margin = {float(z):g} standard errors of one estimated frequency"
+    if sure is not None:
+        level += f", {100 * float(sure):g} % two-sided"
+    where = f"at frequency {float(at):.6g}"
+    which = f"the worst case, {where}" if frequency is None else where
+    who = "a fixed population, only the noise varies" if fixed else "independently sampled users"
+    chosen = ", as auto chooses" if asked == "auto" else ""
+    return (
+        f"{level}; variance {which}; {who}, each reporting once; "
+        f"{mechanism.name} over {mechanism.k} values{chosen}"
+    )

@@ -1,0 +1,124 @@
+"""From a question's name and a place to its estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike, fspath
+
+from deniable.protocol.tally import Tally
+
+from .estimation import estimate_tallies
+from .inputs import Number
+from .results import EstimateSeries
+from .selection import Selection, absent, select, which_survey
+from .sources import PeriodState, PeriodStates, Source, open_source
+
+Place = str | PathLike[str] | Source
+
+
+def estimate(
+    question: str,
+    source: Place,
+    *,
+    token: str | None = None,
+    survey: str | None = None,
+    version: int | None = None,
+    segment: str | None = None,
+    period: str | None = None,
+    last: int | None = None,
+    every: bool = False,
+    confidence: Number = 0.95,
+    simultaneous: bool = False,
+    post_process: str = "none",
+) -> EstimateSeries:
+    """Estimate how many devices answer what, from released tallies.
+
+    Parameters
+    ----------
+    question : str
+        Its id.
+    source : str, path or Source
+        A collector's SQLite store, its ``https://`` address, or what :func:`open_source` gave.
+    token : str, optional
+        For an address.
+    survey : str, optional
+        Needed only where several surveys ask a question of that name.
+    version : int, optional
+        Of the question; the newest that has a released tally.
+    segment : str, optional
+        One segment; otherwise all released segments are added up, for they are different devices.
+    period, last, every : str, int, bool
+        At most one of them: one period by name, the last so many, or all; otherwise the latest.
+    confidence, simultaneous, post_process
+        As for :func:`deniable.analysis.debias`; ``simultaneous`` is over the values of a period.
+
+    Returns
+    -------
+    EstimateSeries
+        One result for each period, oldest first. Periods are never pooled: memoized noise is the
+        same in each, so their errors do not average out.
+
+    Raises
+    ------
+    SourceError
+        If the source cannot be read, or holds nothing that was asked for.
+    DocumentError
+        If a tally cannot be trusted.
+    ParameterError
+        If an option is out of range.
+    """
+    selection = Selection(version, segment, period, last, every)
+    place = _opened(source, token)
+    states = place.states(survey)
+    name = which_survey(states, question, survey)
+    states = tuple(s for s in states if (s.survey, s.question) == (name, question))
+    chosen = select(place.tallies(name, question), selection, states)
+    return EstimateSeries(
+        tuple(
+            estimate_tallies(
+                tallies,
+                confidence=confidence,
+                simultaneous=simultaneous,
+                post_process=post_process,
+                notes=_notes(tallies, segment, states),
+            )
+            for tallies in chosen
+        ),
+        selection.listed,
+    )
+
+
+def periods(source: Place, *, token: str | None = None, survey: str | None = None) -> PeriodStates:
+    """Return what is released, pending or destroyed.
+
+    Parameters
+    ----------
+    source, token, survey
+        As for :func:`estimate`.
+
+    Returns
+    -------
+    PeriodStates
+        Crowds are exact where released; of a pending period only the order of magnitude is told.
+
+    Raises
+    ------
+    SourceError
+        If the source cannot be read.
+    DocumentError
+        If what it says is malformed.
+    """
+    return PeriodStates(_opened(source, token).states(survey))
+
+
+def _opened(source: Place, token: str | None) -> Source:
+    return open_source(fspath(source), token) if isinstance(source, str | PathLike) else source
+
+
+def _notes(
+    tallies: Sequence[Tally], segment: str | None, states: Sequence[PeriodState]
+) -> tuple[str, ...]:
+    relevant = [state for state in states if segment in (None, state.segment)]
+    batches = {tally.batch for tally in tallies} - {None}
+    several = (f"Adds up {len(batches)} batches.",) if len(batches) > 1 else ()
+    return (*several, *absent(tallies, relevant))

@@ -1,0 +1,218 @@
+"""Estimates as they are handed out: frozen, labelled, and printable in three forms.
+
+What must never change within a major version: the field names of ``document()`` and
+``records()``; analysts' programs read them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from deniable.protocol.exact import canonical
+from deniable.protocol.question import Value
+
+from .estimators import FAKE_SHARE
+from .render import Record, Section
+
+EPSILON_UNIT = "of one device, from all its reports about one unchanging answer"
+FIRST_UNIT = "of one device, from one report"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One value's frequency.
+
+    Attributes
+    ----------
+    value : bool, str or int
+        The answer; the symbol's index where the question is not known.
+    count : float
+        Estimated devices, ``frequency * n``.
+    frequency : float
+        Raw: unbiased, may be negative or exceed 1. Or post-processed, if the result says so.
+    standard_error : float
+        Of the raw frequency.
+    low, high : float
+        Interval of the raw frequency.
+    """
+
+    value: Value | int
+    count: float
+    frequency: float
+    standard_error: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """The frequencies of one question in one period, and what they rest on.
+
+    Attributes
+    ----------
+    question, version, period, segment
+        Which counts; None where they came from elsewhere. ``segment`` is None as well where
+        several were added up; ``segments`` then names them (None: devices that named none).
+    batches : tuple of str
+        Of a ``once`` question: the weeks whose batches were added up.
+    n : int
+        Devices that reported.
+    mechanism : str
+    epsilon, epsilon_first : Decimal
+        Loss of one device: of all reports about one unchanging answer, and of one report (None
+        without a second round).
+    confidence : float
+        Of each interval by itself, or of all together if ``simultaneous``.
+    post_process : str
+        What was done to ``frequency`` and ``count``; never to errors and intervals.
+    fake_bias : float
+        By how much 1 % of fake devices could move any of the frequencies.
+    notes : tuple of str
+        What a reader must know besides.
+    estimates : tuple of Estimate
+    """
+
+    n: int
+    mechanism: str
+    epsilon: Decimal
+    epsilon_first: Decimal | None
+    confidence: float
+    simultaneous: bool
+    post_process: str
+    fake_bias: float
+    estimates: tuple[Estimate, ...]
+    question: str | None = None
+    version: int | None = None
+    period: str | None = None
+    segment: str | None = None
+    segments: tuple[str | None, ...] = ()
+    batches: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    columns: ClassVar[tuple[str, ...]] = (
+        "question", "version", "period", "segment", "n", "mechanism", "epsilon", "epsilon_first",
+        "confidence", "simultaneous", "post_process",
+        "value", "count", "frequency", "standard_error", "low", "high",
+    )  # fmt: skip
+
+    def _common(self) -> Record:
+        return {
+            "question": self.question,
+            "version": self.version,
+            "period": self.period,
+            "segment": self.segment,
+            "n": self.n,
+            "mechanism": self.mechanism,
+            "epsilon": float(self.epsilon),
+            "epsilon_first": None if self.epsilon_first is None else float(self.epsilon_first),
+            "confidence": self.confidence,
+            "simultaneous": self.simultaneous,
+            "post_process": self.post_process,
+        }
+
+    def records(self) -> list[Record]:
+        """Return one flat row for each estimate."""
+        return [{**self._common(), **asdict(estimate)} for estimate in self.estimates]
+
+    def document(self) -> dict[str, Any]:
+        """Return the estimates as JSON."""
+        summed: Record = {}
+        if self.segments:
+            summed["segments"] = list(self.segments)
+        if self.batches:
+            summed["batches"] = list(self.batches)
+        return {
+            **self._common(),
+            **summed,
+            "epsilon_unit": EPSILON_UNIT,
+            "fake_bias": self.fake_bias,
+            "notes": list(self.notes),
+            "estimates": [asdict(estimate) for estimate in self.estimates],
+        }
+
+    def sections(self) -> tuple[Section, ...]:
+        """Return the estimates for people, rounded to two digits of their errors."""
+        columns = ("value", "count", "frequency", "standard error", "low", "high")
+        rows = [_row(estimate, self.n) for estimate in self.estimates]
+        return (Section(self._title(), columns, rows, (*self._legend(), *self.notes)),)
+
+    def _title(self) -> str:
+        parts = [] if self.question is None else [f"{self.question} version {self.version}"]
+        parts += [part for part in (self.period, self.segment) if part is not None]
+        if self.segments:
+            parts.append(f"segments {', '.join(name or 'none' for name in self.segments)}")
+        return ", ".join([*parts, f"n = {self.n:,} devices"])
+
+    def _legend(self) -> Iterator[str]:
+        kind = "raw (unbiased, may be below 0 or above 1)"
+        if self.post_process != "none":
+            kind = f"after {self.post_process} (biased); errors and intervals of the raw ones"
+        together = "all at once" if self.simultaneous else "each by itself"
+        yield f"Frequencies {kind}; {100 * self.confidence:g} % intervals, {together}."
+        first = self.epsilon_first
+        one = "" if first is None else f"; {canonical(first)} {FIRST_UNIT}"
+        yield f"{self.mechanism}, epsilon {canonical(self.epsilon)} {EPSILON_UNIT}{one}."
+        yield f"{100 * FAKE_SHARE:g} % fake devices could move a frequency by {self.fake_bias:.2g}."
+
+
+@dataclass(frozen=True)
+class EstimateSeries:
+    """The estimates of one or several periods, oldest first; never pooled.
+
+    Attributes
+    ----------
+    periods : tuple of Estimates
+    listed : bool
+        Whether several periods were asked for; the JSON is then an array, whatever its length.
+    """
+
+    periods: tuple[Estimates, ...]
+    listed: bool = False
+
+    columns: ClassVar[tuple[str, ...]] = Estimates.columns
+
+    def __iter__(self) -> Iterator[Estimates]:
+        return iter(self.periods)
+
+    def __len__(self) -> int:
+        return len(self.periods)
+
+    def __getitem__(self, index: int) -> Estimates:
+        return self.periods[index]
+
+    def records(self) -> list[Record]:
+        """Return one flat row for each estimate of each period."""
+        return [record for period in self.periods for record in period.records()]
+
+    def document(self) -> dict[str, Any] | list[dict[str, Any]]:
+        """Return one object, or an array of them if several periods were asked for."""
+        documents = [period.document() for period in self.periods]
+        return documents if self.listed else documents[0]
+
+    def sections(self) -> tuple[Section, ...]:
+        """Return every period for people, one after the other."""
+        return tuple(section for period in self.periods for section in period.sections())
+
+
+def text(value: object) -> str:
+    """Write a value as JSON does, but texts without quotes."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _row(estimate: Estimate, n: int) -> tuple[str, ...]:
+    """Round to two significant digits of the standard error."""
+    places = _places(estimate.standard_error)
+    of_count = _places(estimate.standard_error * n)
+    frequencies = (estimate.frequency, estimate.standard_error, estimate.low, estimate.high)
+    count = f"{estimate.count:,.{of_count}f}"
+    return (text(estimate.value), count, *(f"{number:.{places}f}" for number in frequencies))
+
+
+def _places(error: float) -> int:
+    return 4 if error <= 0 else min(12, max(0, 1 - math.floor(math.log10(error))))

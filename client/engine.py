@@ -1,0 +1,195 @@
+"""A client that works: its parts, put together, and what the person's decision does to them.
+
+Raises whatever goes wrong; :class:`~deniable.client.Client` is what keeps that from the app.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Literal
+
+from deniable.protocol.errors import ParameterError, StoreError
+from deniable.protocol.exact import canonical
+from deniable.protocol.survey import Survey
+
+from . import forks
+from .aside import silence, stores_aside
+from .database import Database
+from .outbox import Outbox
+from .pacing import Clock
+from .pending import Queue
+from .recorder import REFUSALS, Recorder
+from .schema import create
+from .status import Flushed, Status
+from .store import Store
+from .transport import Transport
+from .uploader import Uploader
+
+_JOIN_SECONDS = 0.3
+_STATES: dict[str, Literal["on", "local", "off"]] = {"on": "on", "ask": "local", "off": "off"}
+
+
+class Engine:
+    """One survey, one store, one collector."""
+
+    def __init__(
+        self,
+        survey: Survey,
+        collector_url: str,
+        path: Path,
+        consent: Literal["ask", "on"],
+        segment: str | None,
+        clock: Clock,
+        on_fault: Callable[[Exception], None],
+    ) -> None:
+        if consent not in ("ask", "on"):
+            raise ParameterError('consent must be "ask" or "on"')
+        if segment is not None and segment not in survey.segments:
+            known = ", ".join(survey.segments) or "none"
+            raise ParameterError(f"segment must be one of the survey's ({known})")
+        self._survey = survey
+        self._clock = clock
+        self._refused: Counter[str] = Counter()
+        self._transport = Transport(collector_url)
+        self._db = _open(path, consent, survey.max_epsilon)
+        try:
+            self._store = Store(self._db)
+            self._queue = Queue(self._db, survey.id)
+            self._consent = self._store.greet(consent, survey.max_epsilon).consent
+            self._store.forget_before(clock().year - 1)
+            self._recorder = Recorder(survey, segment, self._db, self._store, self._queue)
+            self._outbox = Outbox(
+                survey.id, self._db, self._store, self._queue, self._transport, clock
+            )
+            self._uploader = Uploader(self._outbox, self._recorder, self._queue, clock, on_fault)
+            if self._consent != "off":
+                self._recorder.decide_defaults(clock())
+            self._next_step()
+        except BaseException:
+            self._db.close()
+            raise
+        forks.watch(self)
+
+    def record(self, name: str, value: object) -> None:
+        """Answer a question, if the person has not said no."""
+        if self._consent == "off":
+            return
+        now = self._clock()
+        added = self._recorder.decide_defaults(now)
+        outcome = self._recorder.record(name, value, now)
+        if outcome in REFUSALS:
+            self.refuse(outcome)
+        elif outcome == "off":
+            self._obey("off")
+        if added or outcome == "queued":
+            self._next_step()
+
+    def refuse(self, reason: str) -> None:
+        """Count an answer that went nowhere."""
+        self._refused[reason] += 1
+
+    def flush(self, *, force: bool) -> Flushed:
+        """Send what is due, or everything, now."""
+        if self._consent == "off":
+            return Flushed()
+        self._recorder.decide_defaults(self._clock())
+        self._save_counts()
+        if self._consent != "on":
+            dropped = self._outbox.drop_closed()
+            return Flushed(kept=len(self._queue), dropped=dropped)
+        return self._outbox.flush(force=force)
+
+    def opt_in(self) -> None:
+        """Store the person's yes and begin to send."""
+        self._store.decide("on", self._clock())
+        self._obey("on")
+
+    def opt_out(self) -> None:
+        """Store the person's no: erase what waits, end the thread."""
+        self._store.decide("off", self._clock())
+        self._obey("off")
+
+    def status(self) -> Status:
+        """Return the state as the store knows it, whichever process changed it."""
+        device = self._store.device()
+        counts = Counter(self._store.counters())
+        counts.update(self._refused)
+        sent = counts.pop("sent", 0)
+        reason = ""
+        if device.consent == "off":
+            reason = f"the answer was no, on {device.decided_on}"
+        elif device.consent == "ask":
+            reason = "nobody has said yes yet"
+        elif self._outbox.paused:
+            reason = "the collector wants no reports (401 or 403); tried again at the next start"
+        return Status(
+            state=_STATES[device.consent],
+            reason=reason,
+            queued=len(self._queue),
+            sent=sent,
+            dropped=dict(counts),
+            epsilon_spent=sum((line.epsilon for line in self._store.ledger()), Decimal(0)),
+            epsilon_ceiling=min(device.ceiling, self._survey.max_epsilon),
+        )
+
+    def close(self) -> None:
+        """End the thread and close the store; waits for no network."""
+        forks.unwatch(self)
+        self._transport.close()
+        self._uploader.stop(_JOIN_SECONDS)
+        try:
+            self._save_counts()
+        finally:
+            self._db.close()
+
+    def before_fork(self) -> None:
+        """Come to rest between two transactions."""
+        self._db.lock.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        """Go on."""
+        self._db.lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """Start anew with the next call; the parent's connection, lock and thread are its own."""
+        self._db.after_fork()
+        self._outbox.after_fork()
+        self._uploader.after_fork()
+        self._refused.clear()
+
+    def _obey(self, consent: Literal["on", "off"]) -> None:
+        self._consent = consent
+        if consent == "on":
+            self._uploader.resume()
+            self._next_step()
+        else:
+            self._uploader.stop(_JOIN_SECONDS)
+
+    def _next_step(self) -> None:
+        """Let what waits be sent, or without consent, throw away what no longer counts."""
+        if self._consent == "on":
+            if len(self._queue):
+                self._uploader.wake()
+        else:
+            self._outbox.drop_closed()
+
+    def _save_counts(self) -> None:
+        counts, self._refused = self._refused, Counter()
+        if counts:
+            with self._db.transaction():
+                self._store.count(counts)
+
+
+def _open(path: Path, mode: str, max_epsilon: Decimal) -> Database:
+    """Open the store, or make one where there never was one."""
+    try:
+        if not path.exists():
+            if aside := stores_aside(path):
+                raise StoreError(silence(aside))
+            create(path, mode, canonical(max_epsilon))
+        return Database(path)
+    except OSError as exc:
+        raise StoreError(f"the store cannot be opened: {exc.strerror}; check its path") from exc

@@ -1,0 +1,46 @@
+"""What can be wrong with a store, and what SQLite calls it.
+
+::
+
+    StoreError            of no use in this run: a full disk, no permission, a newer format
+    ├── UnreadableStore   no store any more; it is set aside
+    └── BusyStore         another process is writing; the next attempt may succeed
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from deniable.protocol.errors import StoreError
+
+if TYPE_CHECKING:
+    import sqlite3
+
+
+class UnreadableStore(StoreError):
+    """The file is not a store, or is damaged."""
+
+
+class BusyStore(StoreError):
+    """Another process has been writing to the store for too long."""
+
+
+_BUSY = {"SQLITE_BUSY", "SQLITE_LOCKED"}
+_UNREADABLE = {"SQLITE_CORRUPT", "SQLITE_NOTADB"}
+_WORDS = {
+    "SQLITE_FULL": "the disk is full; free some space",
+    "SQLITE_READONLY": "the store cannot be written; check its permissions",
+    "SQLITE_CANTOPEN": "the store cannot be opened; check its path and permissions",
+    "SQLITE_IOERR": "the disk reports an error or is full",
+}
+
+
+def fault(error: sqlite3.Error) -> StoreError:
+    """Return the store error that an SQLite error means; no SQL and no value is repeated."""
+    name = getattr(error, "sqlite_errorname", type(error).__name__)
+    primary = "_".join(name.split("_")[:2])  # SQLITE_IOERR of SQLITE_IOERR_WRITE
+    if primary in _BUSY:
+        return BusyStore("another process is writing to the store; try again")
+    if primary in _UNREADABLE:
+        return UnreadableStore("the store is damaged or is no store")
+    return StoreError(_WORDS.get(primary, f"the store failed ({name})"))

@@ -1,0 +1,72 @@
+"""One uploader per store across processes: a lock that the system frees when its holder dies.
+
+On a file of its own beside the store, because closing any handle on an SQLite file would drop
+SQLite's own locks.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+
+class UploadLock:
+    """Held by the process that is sending; taken without waiting."""
+
+    def __init__(self, store: Path) -> None:
+        self._path = store.with_name(f"{store.name}.lock")
+        self._handle: int | None = None
+
+    def acquire(self) -> bool:
+        """Take the lock; return False at once if someone else holds it."""
+        try:
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:
+            return False
+        if not _try_lock(handle):
+            os.close(handle)
+            return False
+        self._handle = handle
+        return True
+
+    def release(self) -> None:
+        """Free the lock, even where a forked child still has a copy of the handle."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            _unlock(handle)
+            os.close(handle)
+
+    def after_fork(self) -> None:
+        """In the child: close the copy of the handle; the parent's lock stays."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            os.close(handle)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(handle: int) -> bool:
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def _unlock(handle: int) -> None:
+        os.lseek(handle, 0, os.SEEK_SET)
+        msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _try_lock(handle: int) -> bool:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+    def _unlock(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_UN)

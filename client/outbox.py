@@ -1,0 +1,221 @@
+"""From the queue to the collector: which reports share a request, and what the reply does to them.
+
+What must never change: a request holds reports of one period and one pseudonym; each pseudonym
+has a connection of its own; reports are sorted by name; a report leaves the queue only when the
+collector has accounted for it, or can never count again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from deniable.protocol.draws import FreshDraws
+from deniable.protocol.limits import MAX_COMPRESSED, MAX_INFLATED, MAX_REPORTS
+from deniable.protocol.question import canonical_json
+from deniable.protocol.report import device_name, request_document
+
+from .database import Database
+from .derivation import pseudonym
+from .lock import UploadLock
+from .pacing import Clock
+from .pending import Queue, Queued
+from .replies import Verdict, judge
+from .status import Flushed
+from .store import Store
+from .transport import DEADLINE, Transport
+
+Group = tuple[str, str, int]
+"""Period, and question and version of a report that travels alone: one pseudonym."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """The due reports of one pseudonym."""
+
+    group: Group
+    device: str
+    reports: tuple[Queued, ...]
+
+
+@dataclass(slots=True)
+class Delivery:
+    """What became of parcels: ``held`` says that some reports must be sent again later."""
+
+    sent: int = 0
+    dropped: int = 0
+    held: bool = False
+    failed: bool = False
+
+
+class Outbox:
+    """Sends what is due to one collector, while no other thread or process does."""
+
+    def __init__(
+        self,
+        survey: str,
+        db: Database,
+        store: Store,
+        queue: Queue,
+        transport: Transport,
+        clock: Clock,
+    ) -> None:
+        self.paused = False
+        self._survey = survey
+        self._db = db
+        self._store = store
+        self._queue = queue
+        self._transport = transport
+        self._clock = clock
+        self._thread_turn = threading.Lock()
+        self._process_turn = UploadLock(db.path)
+
+    def flush(self, *, force: bool) -> Flushed:
+        """Send every parcel that is due, or all that waits, until the collector stops answering."""
+        total, tried = Delivery(), set[Group]()
+        with self._turn() as mine:
+            if mine and (force or not self.paused):
+                total.dropped += self.drop_closed()
+                while not total.failed and (parcel := self._next(force, tried)):
+                    tried.add(parcel.group)
+                    self._deliver(parcel, total)
+        return Flushed(total.sent, len(self._queue), total.dropped)
+
+    def send_one(self) -> Delivery | None:
+        """Send one parcel that is due, any of them; None if someone else is sending."""
+        delivery = Delivery()
+        with self._turn() as mine:
+            if not mine:
+                return None
+            self.drop_closed()
+            if parcel := self._next(force=False, tried=set()):
+                self._deliver(parcel, delivery)
+        return delivery
+
+    def drop_closed(self) -> int:
+        """Erase the reports that can never count any more; return how many."""
+        if not self._queue.closed(self._clock()):
+            return 0
+        with self._db.transaction():
+            dropped = self._queue.remove_closed(self._clock())
+            self._store.count({"period_closed": dropped})
+        return dropped
+
+    def after_fork(self) -> None:
+        """In the child: nobody is sending."""
+        self._thread_turn = threading.Lock()
+        self._process_turn.after_fork()
+        self._transport.after_fork()
+
+    @contextmanager
+    def _turn(self) -> Iterator[bool]:
+        """Wait for this process's other thread, but not for another process."""
+        if not self._thread_turn.acquire(timeout=2 * DEADLINE):
+            yield False
+            return
+        try:
+            mine = self._process_turn.acquire()
+            try:
+                yield mine
+            finally:
+                self._process_turn.release()
+        finally:
+            self._thread_turn.release()
+
+    def _next(self, force: bool, tried: set[Group]) -> Parcel | None:
+        """Return one of the parcels that are due, at random; none unless the person said yes."""
+        device = self._store.device()
+        reports = self._queue.due(None if force else self._clock())
+        if device.consent != "on" or device.secret is None:
+            return None
+        groups: dict[Group, list[Queued]] = {}
+        for report in reports:
+            groups.setdefault(_group(report), []).append(report)
+        waiting = [group for group in groups if group not in tried]
+        if not waiting:
+            return None
+        group = waiting[FreshDraws().below(len(waiting))]
+        period, question, version = group
+        alone = (question, version) if question else None
+        name = pseudonym(device.secret, self._survey, period, alone)
+        return Parcel(group, device_name(name), tuple(groups[group]))
+
+    def _deliver(self, parcel: Parcel, total: Delivery) -> None:
+        with closing(self._transport.connection()) as connection:
+            for reports, body in _bodies(self._survey, parcel):
+                reply = self._transport.post(connection, body)
+                self._apply(judge(reply, len(reports), self._clock()), reports, total)
+                if total.failed:
+                    return
+
+    def _apply(self, verdict: Verdict, reports: Sequence[Queued], total: Delivery) -> None:
+        """Do to the queue what the verdict says."""
+        if verdict.action in ("keep", "pause"):
+            total.held = total.failed = True
+            self.paused = self.paused or verdict.action == "pause"
+            if verdict.not_before is not None:
+                with self._db.transaction():
+                    self._queue.hold(verdict.not_before)
+            return
+        self.paused = False
+        counts = {"sent": 0}
+        for index in range(len(reports)):
+            if index not in verdict.later:
+                name = verdict.refused.get(index, verdict.reason or "sent")
+                counts[name] = counts.get(name, 0) + 1
+        with self._db.transaction():
+            self._queue.remove(
+                report for index, report in enumerate(reports) if index not in verdict.later
+            )
+            self._store.count(counts)
+        total.held = total.held or bool(verdict.later)
+        total.sent += counts["sent"]
+        total.dropped += sum(counts.values()) - counts["sent"]
+
+
+def _group(report: Queued) -> Group:
+    if report.alone:
+        return report.period, report.question, report.version
+    return report.period, "", 0
+
+
+def _bodies(survey: str, parcel: Parcel) -> Iterator[tuple[Sequence[Queued], bytes]]:
+    """Yield as few bodies as the limits of a request allow, and the reports in each."""
+    for segment in sorted({report.segment or "" for report in parcel.reports}):
+        reports = [report for report in parcel.reports if (report.segment or "") == segment]
+        yield from _split(survey, parcel, segment or None, reports)
+
+
+def _split(
+    survey: str, parcel: Parcel, segment: str | None, reports: Sequence[Queued]
+) -> Iterator[tuple[Sequence[Queued], bytes]]:
+    documents = [
+        {
+            "question": report.question,
+            "version": report.version,
+            "hash": report.hash,
+            "response": report.response,
+        }
+        for report in reports
+    ]
+    period = parcel.group[0]
+    document = request_document(survey, period, segment, parcel.device, documents)
+    text = canonical_json(document).encode()
+    body = compress(text)
+    fits = len(reports) <= MAX_REPORTS and len(text) <= MAX_INFLATED and len(body) <= MAX_COMPRESSED
+    if fits or len(reports) == 1:
+        yield reports, body
+        return
+    middle = len(reports) // 2
+    yield from _split(survey, parcel, segment, reports[:middle])
+    yield from _split(survey, parcel, segment, reports[middle:])
+
+
+def compress(text: bytes) -> bytes:
+    """Return gzip whose header names neither the time nor the operating system."""
+    import gzip
+
+    body = gzip.compress(text, mtime=0)
+    return body[:9] + b"\xff" + body[10:]

@@ -1,0 +1,103 @@
+"""A store described for the person whose device it is, as data and in plain words."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from deniable.protocol.exact import canonical
+
+from .store import Store
+
+
+def portrait(path: Path, store: Store) -> dict[str, Any]:
+    """Return everything a store tells, without a response and without its secret."""
+    device = store.device()
+    counters = store.counters()
+    sent = counters.pop("sent", 0)
+    questions = _questions(store)
+    spent = sum((Decimal(question["epsilon"]) for question in questions), Decimal(0))
+    return {
+        "store": str(path),
+        "state": {"on": "on", "ask": "local", "off": "off"}[device.consent],
+        "decided_on": device.decided_on,
+        "erased": device.secret is None,
+        "epsilon_spent": canonical(spent),
+        "epsilon_ceiling": canonical(device.ceiling),
+        "queued": store.queued(),
+        "sent": sent,
+        "dropped": counters,
+        "questions": questions,
+    }
+
+
+def portrait_text(portrait: dict[str, Any]) -> str:
+    """Return a portrait in words."""
+    lines = [portrait["store"]]
+    if portrait["state"] == "silent":
+        return "\n".join([*lines, f"  silent: {portrait['reason']}"])
+    lines.append(f"  consent   {_consent(portrait)}")
+    lines.append(f"  reports   {portrait['sent']} sent, {portrait['queued']} waiting")
+    for reason, count in portrait["dropped"].items():
+        lines.append(f"            {count} went nowhere: {reason.replace('_', ' ')}")
+    spent, ceiling = portrait["epsilon_spent"], portrait["epsilon_ceiling"]
+    lines.append(f"  epsilon   {spent} spent of at most {ceiling}")
+    if not portrait["questions"]:
+        return "\n".join([*lines, "  answered  nothing"])
+    lines.extend(f"  {line}" for line in _table(portrait["questions"]))
+    return "\n".join([*lines, *(f"  {line}" for line in _MEANING)])
+
+
+def _questions(store: Store) -> list[dict[str, Any]]:
+    periods: dict[tuple[str, str, int], list[str]] = {}
+    for survey, question, version, period in store.journal():
+        periods.setdefault((survey, question, version), []).append(period)
+    questions = []
+    for line in store.ledger():
+        answered = periods.get((line.survey, line.question, line.version), [])
+        questions.append(
+            {
+                "survey": line.survey,
+                "question": line.question,
+                "version": line.version,
+                "epsilon": canonical(line.epsilon),
+                "answers": len(answered),
+                "first": answered[0] if answered else None,
+                "last": answered[-1] if answered else None,
+                "erased": line.erased,
+            }
+        )
+    return questions
+
+
+def _consent(portrait: dict[str, Any]) -> str:
+    day = portrait["decided_on"]
+    if portrait["erased"]:
+        return f"no; everything was erased on {day}"
+    if portrait["state"] == "off":
+        return f"no, since {day}: nothing is recorded or sent"
+    if portrait["state"] == "local":
+        return "not decided: reports stay on this device until you say yes"
+    return f"yes, since {day}" if day else "not decided: this app sends reports until you say no"
+
+
+def _table(questions: list[dict[str, Any]]) -> list[str]:
+    rows = [("question", "answers", "last", "epsilon", "odds")]
+    for question in questions:
+        name = f"{question['survey']}/{question['question']} v{question['version']}"
+        odds = f"x{math.exp(float(question['epsilon'])):.3g}"
+        last = "erased" if question["erased"] else str(question["last"] or "")
+        rows.append((name, str(question["answers"]), last, question["epsilon"], odds))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+_MEANING = (
+    "odds: whoever sees every report about an answer that never changes may hold it at most",
+    "so many times likelier than before, against any other answer.",
+)

@@ -1,0 +1,60 @@
+"""What a client says about itself, and about an attempt to send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of a client.
+
+    Attributes
+    ----------
+    state : "on", "local", "off" or "silent"
+        Reports are sent; are kept until the person says yes; nothing is done because the person
+        said no; nothing can be done, for the reason given.
+    reason : str
+        Why, in words; empty while all is well.
+    queued : int
+        Reports of this survey that wait.
+    sent : int
+        Reports that collectors have acknowledged.
+    dropped : dict
+        Answers that were refused and reports that can never count any more, by reason.
+    epsilon_spent : Decimal
+        Permanent epsilon of every question version this store ever answered, erased ones
+        included; for answers that never change it bounds what all reports together reveal.
+    epsilon_ceiling : Decimal
+        What ``epsilon_spent`` will never pass.
+    """
+
+    state: Literal["on", "local", "off", "silent"]
+    reason: str = ""
+    queued: int = 0
+    sent: int = 0
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    epsilon_spent: Decimal = Decimal(0)
+    epsilon_ceiling: Decimal = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Flushed:
+    """What sending achieved.
+
+    Attributes
+    ----------
+    sent : int
+        Reports the collector has, from this attempt or an earlier one.
+    kept : int
+        Reports that still wait.
+    dropped : int
+        Reports that can never count any more.
+    """
+
+    sent: int = 0
+    kept: int = 0
+    dropped: int = 0

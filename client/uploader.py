@@ -1,0 +1,127 @@
+"""The thread that sends reports when their time has come, and otherwise sleeps.
+
+It starts with the first report there is to send, never before the person said yes, and never
+keeps a process alive. What must never change: it alone decides nothing about what is sent; that
+is the outbox's, for a thread and for ``flush()`` alike.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from .faults import BusyStore
+from .outbox import Outbox
+from .pacing import Clock, backoff, uniform
+from .pending import Queue
+from .recorder import Recorder
+
+BETWEEN = timedelta(seconds=30)
+"""Longest pause between two requests, drawn anew each time, so that they do not leave as one."""
+
+_NAP = timedelta(minutes=15)
+"""Longest sleep, after which the clock is read again: it may have been set, or have slept."""
+
+
+class Uploader:
+    """Sends one parcel at a time in the background."""
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        recorder: Recorder,
+        queue: Queue,
+        clock: Clock,
+        on_fault: Callable[[Exception], None],
+    ) -> None:
+        self._outbox = outbox
+        self._recorder = recorder
+        self._queue = queue
+        self._clock = clock
+        self._on_fault = on_fault
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._stopped = False
+        self._woken = False
+        self._failures = 0
+        self._resume: datetime | None = None
+
+    def wake(self) -> None:
+        """Look again at what is due, in a thread that is started if there is none."""
+        with self._changed:
+            if self._stopped or self._outbox.paused:
+                return
+            self._woken = True
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(
+                    target=self._run, name="deniable-uploader", daemon=True
+                )
+                self._thread.start()
+            self._changed.notify()
+
+    def stop(self, seconds: float) -> None:
+        """End the thread; wait for it so long at most."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(seconds)
+
+    def resume(self) -> None:
+        """Let the thread be started again."""
+        with self._changed:
+            self._stopped = False
+
+    def after_fork(self) -> None:
+        """In the child: there is no thread."""
+        self._changed = threading.Condition()
+        self._thread = None
+
+    def _run(self) -> None:
+        try:
+            while not self._stopped and not self._outbox.paused:
+                self._sleep(self._round())
+        except Exception as exc:
+            if not self._stopped:
+                self._on_fault(exc)
+
+    def _sleep(self, until: datetime | None) -> None:
+        """Wait until a moment of the clock, or for ever, or until there is news."""
+        with self._changed:
+            if not self._woken and not self._stopped:
+                left = _NAP if until is None else min(until - self._clock(), _NAP)
+                self._changed.wait(max(left.total_seconds(), 0))
+            self._woken = False
+
+    def _round(self) -> datetime | None:
+        """Do what is due now; return when to look again, None if only news can change that."""
+        now = self._clock()
+        try:
+            self._recorder.decide_defaults(now)
+            due = self._queue.next_departure()
+            if due is not None:
+                due = max(due, self._earliest(now))
+                if due <= now:
+                    self._attempt(now)
+                    due = self._earliest(now)
+        except BusyStore:
+            return now + backoff(4)
+        moments = [moment for moment in (due, self._recorder.next_defaults) if moment is not None]
+        return min(moments, default=None)
+
+    def _attempt(self, now: datetime) -> None:
+        delivery = self._outbox.send_one()
+        if delivery is None or delivery.held:
+            self._failures += 1
+            self._resume = now + backoff(self._failures)
+        else:
+            self._failures = 0
+            self._resume = now + uniform(BETWEEN)
+
+    def _earliest(self, now: datetime) -> datetime:
+        """Return the earliest next attempt; a clock that was set back does not postpone it."""
+        if self._resume is None:
+            return now
+        return min(self._resume, now + timedelta(hours=1))

@@ -1,0 +1,98 @@
+"""Every question a collector knows, and how a new edition of a survey joins them.
+
+What was loaded once stays accepted until it expires, for devices run last year's app. What must
+never change: a (question, version) keeps its hash, and its min_crowd only rises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from deniable.protocol.errors import ParameterError
+from deniable.protocol.periods import parse_period
+from deniable.protocol.question import Question
+from deniable.protocol.survey import Survey
+
+from .store.base import KnownSurvey, Reader, Registered, Scope, Transaction
+
+
+class Catalogue:
+    """What a collector accepts; does not change while it runs.
+
+    Attributes
+    ----------
+    surveys : dict
+        By id: the newest edition and every segment.
+    questions : dict
+        By survey, then by question id, then by version.
+    """
+
+    def __init__(self, surveys: Iterable[KnownSurvey], questions: Iterable[Registered]) -> None:
+        self.surveys: Mapping[str, KnownSurvey] = {survey.id: survey for survey in surveys}
+        self.questions: dict[str, dict[str, dict[int, Registered]]] = {}
+        self.by_id: dict[int, Registered] = {}
+        for entry in questions:
+            question = entry.question
+            versions = self.questions.setdefault(question.survey, {}).setdefault(question.id, {})
+            versions[question.version] = entry
+            self.by_id[entry.id] = entry
+
+    @classmethod
+    def read(cls, store: Reader) -> Catalogue:
+        """Return what the store knows."""
+        return cls(store.surveys(), store.questions())
+
+    def closes(self, scope: Scope) -> datetime | None:
+        """Return when the last question of a scope closes; None if no question fits it."""
+        period = parse_period(scope.period)
+        known = self.questions.get(scope.survey, {})
+        if scope.question:
+            versions = known.get(scope.question, {})
+            entries = [versions[scope.version]] if scope.version in versions else []
+        else:
+            entries = [entry for versions in known.values() for entry in versions.values()]
+        return max(
+            (
+                entry.question.closes(period)
+                for entry in entries
+                if entry.question.period == period.kind and entry.question.asks_in(period)
+            ),
+            default=None,
+        )
+
+
+def register(tx: Transaction, survey: Survey) -> None:
+    """Add an edition of a survey to the store.
+
+    Raises
+    ------
+    ParameterError
+        If a question changed under its version, its version fell, or its min_crowd fell.
+    """
+    catalogue = Catalogue.read(tx)
+    known = catalogue.questions.get(survey.id, {})
+    for question in survey.questions.values():
+        if fault := _fault(question, known.get(question.id, {})):
+            raise ParameterError(f"survey {survey.id}: question {question.id}: {fault}")
+        tx.put_question(question)
+    before = catalogue.surveys.get(survey.id)
+    segments = dict.fromkeys((*(before.segments if before else ()), *survey.segments))
+    tx.put_survey(survey, tuple(segments))
+
+
+def _fault(question: Question, versions: Mapping[int, Registered]) -> str:
+    """Say why a question cannot join the versions that were loaded before, or nothing."""
+    newest = max(versions, default=0)
+    if question.version < newest:
+        return (
+            f"version {question.version} is older than {newest}, which was loaded before; keep it"
+        )
+    if question.version not in versions:
+        return ""
+    before = versions[question.version].question
+    if question.hash != before.hash:
+        return f"changed under version {question.version}; raise the version"
+    if question.min_crowd < before.min_crowd:
+        return f"min_crowd fell from {before.min_crowd} to {question.min_crowd}; it may only rise"
+    return ""

@@ -1,0 +1,164 @@
+"""Group commit: one thread, one transaction at a time, one fsync for all who wait.
+
+Requests queue up while a transaction is being made durable and go into the next one together.
+What must never change: a request hears of success only after the commit that holds it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import TypeVar, cast
+
+from deniable.protocol.errors import StoreError
+
+from .config import Config
+from .metrics import Metrics
+from .problems import where
+from .shuffler import Submission, count_group
+from .store.base import Store, Transaction
+
+LOG = logging.getLogger("deniable.collector")
+
+_HEADROOM_SECONDS = 1.0
+
+T = TypeVar("T")
+
+
+class QueueFullError(StoreError):
+    """More requests wait for their commit than may."""
+
+
+class _Ticket:
+    """A place in the queue: a request or another piece of work, and what became of it."""
+
+    __slots__ = ("done", "error", "job", "result", "submission")
+
+    def __init__(
+        self, submission: Submission | None, job: Callable[[Transaction], object] | None
+    ) -> None:
+        self.submission = submission
+        self.job = job
+        self.result: object = None
+        self.error: StoreError | None = None
+        self.done = threading.Lock()
+        self.done.acquire()
+
+
+class Writer:
+    """The only thread of a collector that writes to its store.
+
+    Attributes
+    ----------
+    watermark : datetime
+        As the last transaction read it.
+    """
+
+    def __init__(self, store: Store, config: Config, metrics: Metrics) -> None:
+        self._store = store
+        self._config = config
+        self._metrics = metrics
+        self._queue: SimpleQueue[_Ticket | None] = SimpleQueue()
+        self._closed = False
+        self._headroom_until = 0.0
+        with store.read() as reader:
+            self.watermark = reader.watermark()
+        self._thread = threading.Thread(target=self._run, name="collector-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, submission: Submission) -> None:
+        """Count a request, and return when that is durable.
+
+        Raises
+        ------
+        StoreError
+            If the queue is full or the commit failed or lasts too long. A request whose commit
+            lasted too long may still count; sent again it is a duplicate.
+        """
+        if self._queue.qsize() >= self._config.queue_bound:
+            raise QueueFullError("too many requests wait for their commit")
+        self._wait(_Ticket(submission, None))
+
+    def run(self, job: Callable[[Transaction], T]) -> T:
+        """Run a job in a transaction of its own, and return when that is durable."""
+        ticket = _Ticket(None, job)
+        self._wait(ticket)
+        return cast("T", ticket.result)
+
+    def waiting(self) -> int:
+        """Return how many requests wait."""
+        return self._queue.qsize()
+
+    def close(self) -> None:
+        """Commit what was taken in, then stop."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+            self._thread.join()
+
+    def _wait(self, ticket: _Ticket) -> None:
+        if self._closed:
+            raise StoreError("the collector is stopping")
+        self._queue.put(ticket)
+        if not ticket.done.acquire(timeout=self._config.commit_timeout):
+            raise StoreError("the commit takes too long")
+        if ticket.error is not None:
+            raise ticket.error
+
+    def _run(self) -> None:
+        running = True
+        while running:
+            tickets = [self._queue.get()]
+            try:
+                while len(tickets) < self._config.max_group:
+                    tickets.append(self._queue.get_nowait())
+            except Empty:
+                pass
+            group = [ticket for ticket in tickets if ticket is not None]
+            running = len(group) == len(tickets)
+            self._commit([ticket for ticket in group if ticket.submission is not None])
+            for ticket in group:
+                if ticket.job is not None:
+                    self._commit([ticket])
+
+    def _commit(self, tickets: list[_Ticket]) -> None:
+        """Commit one transaction and tell those who wait for it."""
+        if not tickets:
+            return
+        error: StoreError | None = None
+        started = time.perf_counter()
+        try:
+            self._check_headroom()
+            with self._store.transaction() as tx:
+                self._work(tx, tickets)
+        except StoreError as exc:
+            LOG.error("commit failed: %s", exc)
+            error = exc
+        except Exception as exc:
+            LOG.error("commit failed: %s", where(exc))
+            error = StoreError("the commit failed")
+        self._metrics.commit_seconds.observe(time.perf_counter() - started)
+        for ticket in tickets:
+            ticket.error = error
+            ticket.done.release()
+
+    def _work(self, tx: Transaction, tickets: list[_Ticket]) -> None:
+        job = tickets[0].job
+        if job is not None:
+            tickets[0].result = job(tx)
+        else:
+            submissions = [t.submission for t in tickets if t.submission is not None]
+            count_group(tx, submissions, self._config.max_devices)
+        self.watermark = tx.watermark()
+
+    def _check_headroom(self) -> None:
+        now = time.monotonic()
+        if now < self._headroom_until:
+            return
+        free = self._store.free_bytes()
+        if free is not None and free < self._config.min_free_bytes:
+            raise StoreError("the disk is almost full")
+        self._headroom_until = now + _HEADROOM_SECONDS

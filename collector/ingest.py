@@ -1,0 +1,118 @@
+"""``POST /v1/reports``: from the bytes of a request to its durable outcome.
+
+What must never change: nothing here keeps, logs or repeats a body, a pseudonym or an address,
+and 200 is said only of what is on the disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+from flask import Blueprint, Response, request
+from werkzeug.wrappers import Request
+
+from deniable.protocol.errors import StoreError
+
+from .flood import FloodLimit
+from .keys import ClosedScopeError, MissingKeyError
+from .problems import HTTPProblem, unavailable
+from .rules import Entry, Rejection, reject
+from .service import Collector
+from .shuffler import Submission
+from .store.base import Scope
+from .wire import Envelope, check_content_type, inflate, parse_envelope
+
+
+def ingest_blueprint(collector: Collector, flood: FloodLimit) -> Blueprint:
+    """Return the endpoint that takes reports in."""
+    blueprint = Blueprint("ingest", __name__)
+
+    @blueprint.post("/v1/reports")
+    def post_reports() -> Response:
+        envelope = read_envelope(request)
+        return Response(
+            msgspec.json.encode(take_in(collector, flood.check, envelope)),
+            content_type="application/json",
+        )
+
+    return blueprint
+
+
+def read_envelope(incoming: Request) -> Envelope:
+    """Read a request within its bounds.
+
+    Raises
+    ------
+    HTTPProblem
+    """
+    environ = incoming.environ
+    check_content_type(environ.get("CONTENT_TYPE", ""))
+    body = incoming.get_data(cache=False)
+    return parse_envelope(inflate(body, environ.get("HTTP_CONTENT_ENCODING", "")))
+
+
+def take_in(
+    collector: Collector, check_flood: Callable[[str, bytes], None], envelope: Envelope
+) -> dict[str, object]:
+    """Count a request's reports and return the document of the reply.
+
+    Raises
+    ------
+    HTTPProblem
+        404 for a survey nobody loaded, 429, or 503 when the outcome is not durable.
+    """
+    rules = collector.rules(envelope.survey, envelope.period)
+    if rules is None:
+        raise HTTPProblem(404, "survey: this collector does not know it")
+    check_flood(envelope.survey, envelope.device)
+    watermark = collector.writer.watermark
+    entries, rejections = rules.judge(
+        envelope.reports, envelope.segment, collector.config.clock(), watermark
+    )
+    submission = Submission(envelope.period.key, envelope.segment, [])
+    _tag(collector, envelope.device, entries, submission)
+    if submission.parts:
+        _commit(collector, submission)
+    rejections += [reject(index, "period_closed") for index in submission.closed]
+    _meter(collector, submission, rejections)
+    return {
+        "accepted": submission.accepted,
+        "duplicate": submission.duplicate,
+        "rejected": [rejection.record() for rejection in sorted(rejections, key=lambda r: r.index)],
+    }
+
+
+def _tag(collector: Collector, device: bytes, entries: list[Entry], submission: Submission) -> None:
+    """Name the device within each scope; from here on it is known by nothing else."""
+    by_scope: dict[Scope, list[Entry]] = {}
+    for entry in entries:
+        by_scope.setdefault(entry[1].scope, []).append(entry)
+    for scope, part in by_scope.items():
+        try:
+            submission.parts.append((scope, collector.keys.tag(scope, device), part))
+        except ClosedScopeError:
+            submission.closed.extend(index for index, _, _ in part)
+        except MissingKeyError:
+            raise unavailable("the period's key is missing; nothing counts in it", 3600) from None
+        except StoreError:
+            raise unavailable("the store cannot be used") from None
+
+
+def _commit(collector: Collector, submission: Submission) -> None:
+    try:
+        collector.writer.submit(submission)
+    except StoreError:
+        raise unavailable("the reports cannot be stored now") from None
+    if submission.full:
+        raise unavailable("the period holds as many devices as it may", 3600)
+
+
+def _meter(collector: Collector, submission: Submission, rejections: list[Rejection]) -> None:
+    metrics = collector.metrics
+    if submission.accepted:
+        metrics.accepted.inc(submission.accepted)
+    if submission.duplicate:
+        metrics.duplicate.inc(submission.duplicate)
+    for rejection in rejections:
+        metrics.rejected[rejection.code].inc()

@@ -1,0 +1,89 @@
+"""Errors as RFC 9457 ``application/problem+json``; they hold nothing of the request.
+
+What nobody foresaw becomes a 500 that says nothing more, and one line in the log with the kind
+of the exception and its place in the code: its message could hold a value.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Mapping
+from http import HTTPStatus
+
+import msgspec
+from flask import Flask, Response
+from werkzeug.exceptions import HTTPException
+
+from deniable.protocol.limits import MAX_COMPRESSED
+
+LOG = logging.getLogger("deniable.collector")
+
+CONTENT_TYPE = "application/problem+json"
+
+DETAILS = {
+    404: "there is nothing at this path",
+    405: "the path does not answer to this method",
+    413: f"the body must be at most {MAX_COMPRESSED} bytes as sent",
+}
+
+
+class HTTPProblem(Exception):
+    """A refusal of a whole request.
+
+    Attributes
+    ----------
+    status : int
+    detail : str
+        What is wrong and what to do about it.
+    headers : dict
+    """
+
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.headers = dict(headers or {})
+
+
+def unavailable(detail: str, seconds: int = 5) -> HTTPProblem:
+    """Return a 503 that asks the client to come back."""
+    return HTTPProblem(503, detail, {"Retry-After": str(seconds)})
+
+
+def problem_body(status: int, detail: str) -> bytes:
+    """Return the JSON text of a problem."""
+    title = HTTPStatus(status).phrase
+    document = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+    return msgspec.json.encode(document)
+
+
+def problem_response(problem: HTTPProblem) -> Response:
+    """Return the response to a request that is refused."""
+    body = problem_body(problem.status, problem.detail)
+    return Response(body, problem.status, problem.headers, content_type=CONTENT_TYPE)
+
+
+def where(exc: BaseException) -> str:
+    """Name an exception's kind and the line it came from, and nothing it says."""
+    frames = traceback.extract_tb(exc.__traceback__)
+    place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    return f"{type(exc).__name__}{place}"
+
+
+def install(app: Flask) -> None:
+    """Answer every error of an app with a problem."""
+    app.register_error_handler(HTTPProblem, problem_response)
+    app.register_error_handler(Exception, _unforeseen)
+
+
+def _unforeseen(exc: Exception) -> Response | HTTPException:
+    if not isinstance(exc, HTTPException):
+        LOG.error("%s while answering a request", where(exc))
+        return problem_response(HTTPProblem(500, "the collector failed; its log says where"))
+    status = exc.code or 500
+    if status < 400:
+        return exc
+    headers = {name: value for name, value in exc.get_headers() if name in ("Allow",)}
+    detail = DETAILS.get(status, HTTPStatus(status).phrase.lower())
+    return problem_response(HTTPProblem(status, detail, headers))

@@ -1,0 +1,155 @@
+"""Which reports count: the rules, in order, without any input or output.
+
+unknown_question, wrong_version, wrong_hash, wrong_period, expired, period_future, period_closed,
+segment, bad_response: the first that applies is the report's code. Closing is decided again, and
+for good, inside the transaction that counts the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from deniable.protocol.errors import ReportError
+from deniable.protocol.periods import Period
+from deniable.protocol.question import WIRE_HASH
+from deniable.protocol.report import CODES
+from deniable.protocol.response import Response, Shape
+
+from .catalogue import Catalogue
+from .store.base import Registered, Scope
+from .wire import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A question version as one period's reports meet it, laid out for the hot path."""
+
+    id: int
+    bit: int
+    shape: Shape
+    unpack: Callable[[object], Response]
+    closes: datetime
+    once: bool
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why one report of a request does not count."""
+
+    index: int
+    code: str
+    detail: str
+
+    def record(self) -> dict[str, object]:
+        """Return the rejection as JSON."""
+        return {"index": self.index, "code": self.code, "detail": self.detail}
+
+
+Entry = tuple[int, Slot, Response]
+"""A report that may count: its index in the request, what it answers, and how."""
+
+
+class Rules:
+    """The rules for one survey and period; made once, used by every request that names them."""
+
+    def __init__(self, catalogue: Catalogue, survey: str, period: Period) -> None:
+        self._known = catalogue.questions.get(survey, {})
+        self._segments = frozenset(catalogue.surveys[survey].segments)
+        self._period = period
+        self._slots = {
+            (entry.question.id, entry.question.version, entry.question.wire_hash): _slot(
+                entry, period
+            )
+            for versions in self._known.values()
+            for entry in versions.values()
+            if entry.question.period == period.kind and entry.question.asks_in(period)
+        }
+
+    def judge(
+        self,
+        reports: Sequence[Report | None],
+        segment: str | None,
+        now: datetime,
+        watermark: datetime,
+    ) -> tuple[list[Entry], list[Rejection]]:
+        """Part the reports of a request into those that may count and those that do not.
+
+        Parameters
+        ----------
+        reports : sequence of Report or None
+            None stands for a report that is not even of the right form.
+        segment : str or None
+        now : datetime
+            A period that begins later is in the future.
+        watermark : datetime
+            The last one known; what closes at or before it is closed.
+        """
+        entries: list[Entry] = []
+        rejections: list[Rejection] = []
+        future = self._period.kind != "once" and self._period.start > now
+        stranger = segment is not None and segment not in self._segments
+        for index, report in enumerate(reports):
+            if report is None:
+                rejections.append(malformed(index))
+                continue
+            slot = self._slots.get((report.question, report.version, report.hash))
+            if slot is None:
+                code = self._why(report)
+            elif future:
+                code = "period_future"
+            elif slot.closes <= watermark:
+                code = "period_closed"
+            elif stranger:
+                code = "segment"
+            else:
+                try:
+                    entries.append((index, slot, slot.unpack(report.response)))
+                except ReportError as exc:
+                    rejections.append(Rejection(index, exc.code, exc.detail))
+                continue
+            rejections.append(reject(index, code))
+        return entries, rejections
+
+    def _why(self, report: Report) -> str:
+        """Return the code of a report that no slot fits."""
+        versions = self._known.get(report.question)
+        if versions is None:
+            return "unknown_question"
+        entry = versions.get(report.version)
+        if entry is None:
+            return "wrong_version"
+        if report.hash != entry.question.hash[:WIRE_HASH]:
+            return "wrong_hash"
+        return "wrong_period" if entry.question.period != self._period.kind else "expired"
+
+
+def reject(index: int, code: str) -> Rejection:
+    """Return a rejection that says no more than its code means."""
+    return Rejection(index, code, CODES[code])
+
+
+def malformed(index: int) -> Rejection:
+    """Return the rejection of a report that is not of the right form."""
+    detail = "the report must have exactly question, version, hash and response, of their types"
+    return Rejection(index, "bad_response", detail)
+
+
+def _slot(entry: Registered, period: Period) -> Slot:
+    question = entry.question
+    if period.kind == "once":
+        scope = Scope(question.survey, period.key, question.id, question.version)
+    else:
+        scope = Scope(question.survey, period.key)
+    shape = question.mechanism.shape
+    return Slot(
+        entry.id,
+        1 << entry.bit,
+        shape,
+        shape.unpack,
+        question.closes(period),
+        period.kind == "once",
+        scope,
+    )

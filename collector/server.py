@@ -1,0 +1,84 @@
+"""Waitress as the collector needs it: bodies bounded and in memory, refusals as problems."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from typing import Any, cast
+
+from flask import Flask
+from waitress.channel import HTTPChannel
+from waitress.server import BaseWSGIServer, create_server
+from waitress.task import ErrorTask
+
+from deniable.protocol.errors import StoreError
+from deniable.protocol.limits import MAX_COMPRESSED
+
+from .problems import CONTENT_TYPE, DETAILS, problem_body
+
+THREADS = 64
+CONNECTIONS = 1000
+MAX_HEADER = 16 * 1024
+
+
+class ProblemTask(ErrorTask):
+    """A refusal that waitress makes before the application is asked."""
+
+    def execute(self) -> None:
+        """Write the response."""
+        error = cast("Any", self.request).error
+        body = problem_body(error.code, DETAILS.get(error.code, "the request is not valid HTTP"))
+        self.status = f"{error.code} {error.reason}"
+        self.response_headers = [("Content-Type", CONTENT_TYPE)]
+        self.set_close_on_finish()
+        self.content_length = len(body)
+        self.write(body)
+
+
+class Channel(HTTPChannel):
+    """One connection."""
+
+    error_task_class = ProblemTask
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on the first address of a host.
+
+    Raises
+    ------
+    StoreError
+        If it cannot.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address, family=family, backlog=CONNECTIONS)
+    except OSError as exc:
+        raise StoreError(f"cannot listen on {host}:{port}: {exc.strerror}") from exc
+
+
+def socket_url(listening: socket.socket) -> str:
+    """Return the URL under which a socket is reached."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def make_server(app: Flask, listening: socket.socket) -> BaseWSGIServer:
+    """Return a server of an application, ready to run.
+
+    Its input buffer holds more than the largest body, so no body is spooled to a file.
+    """
+    server: Any = create_server(
+        app,
+        sockets=[listening],
+        threads=THREADS,
+        connection_limit=CONNECTIONS,
+        max_request_body_size=MAX_COMPRESSED + 1,
+        inbuf_overflow=4 * MAX_COMPRESSED,
+        max_request_header_size=MAX_HEADER,
+        ident="",
+        log_socket_errors=False,
+        asyncore_use_poll=True,
+    )
+    server.channel_class = Channel
+    logging.getLogger("waitress.queue").disabled = True  # a line for every request under load
+    return cast("BaseWSGIServer", server)

@@ -1,0 +1,184 @@
+"""The SQLite store: one file, one writer, nothing left at rest.
+
+``journal_mode=TRUNCATE`` with ``secure_delete=ON`` leaves no copy of a deleted row behind: a
+write-ahead log would keep every row until a checkpoint. ``synchronous=FULL`` makes each commit
+survive a power cut. These settings are the store's promise and never change.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sqlite_utils import Database
+
+from deniable.protocol.errors import StoreError
+
+from .base import Reader, Transaction
+from .migrations import MIGRATIONS
+from .sqlite_rows import Reading, Writing
+
+_BUSY_SECONDS = 30.0
+_PRAGMAS = (
+    ("journal_mode", "TRUNCATE", "truncate"),
+    ("secure_delete", "ON", 1),
+    ("synchronous", "FULL", None),
+    ("temp_store", "MEMORY", None),
+    ("foreign_keys", "ON", None),
+)
+
+
+class SQLiteStore:
+    """One SQLite file; see :class:`~deniable.collector.store.base.Store`."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self._path = path
+        self._connection = connection
+        self._lock = threading.Lock()
+
+    @classmethod
+    def open(cls, path: Path, *, create: bool) -> SQLiteStore:
+        """Open the file, bring its schema up to date, and set it up to leave nothing behind."""
+        if not path.exists():
+            if not create:
+                raise StoreError(f"{path}: there is no such store; check --store")
+            _create_private(path)
+        try:
+            connection = _connect(path)
+        except sqlite3.Error as exc:
+            raise _wrapped(path, exc) from exc
+        try:
+            _migrate(path, connection)
+        except BaseException as exc:
+            connection.close()
+            if isinstance(exc, sqlite3.Error):
+                raise _wrapped(path, exc) from exc
+            raise
+        return cls(path, connection)
+
+    @property
+    def location(self) -> str:
+        """The file's path."""
+        return str(self._path)
+
+    @property
+    def keys(self) -> Path:
+        """A directory beside the file."""
+        return self._path.with_name(f"{self._path.name}-keys")
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Run one transaction on the writing connection."""
+        with self._lock:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                yield Writing(self._connection)
+                self._connection.execute("COMMIT")
+            except BaseException as exc:
+                with suppress(sqlite3.Error):
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
+                if isinstance(exc, sqlite3.Error):
+                    raise _wrapped(self._path, exc) from exc
+                raise
+
+    @contextmanager
+    def read(self) -> Iterator[Reader]:
+        """Read on a connection of its own, for a reader that lingers holds up every commit."""
+        try:
+            connection = sqlite3.connect(
+                f"{self._path.absolute().as_uri()}?mode=ro",
+                uri=True,
+                timeout=_BUSY_SECONDS,
+                isolation_level=None,
+            )
+            try:
+                connection.execute("BEGIN")
+                yield Reading(connection)
+            finally:
+                connection.close()
+        except sqlite3.Error as exc:
+            raise _wrapped(self._path, exc) from exc
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Lock a file beside the store; the lock goes with the process that holds it."""
+        path = self._path.with_name(f"{self._path.name}.lock")
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as exc:
+            raise StoreError(f"{path}: cannot be opened ({exc.strerror})") from exc
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as exc:
+                text = "is in use by a running collector; stop it first"
+                raise StoreError(f"{self._path}: {text}") from exc
+            yield
+        finally:
+            os.close(descriptor)
+
+    def free_bytes(self) -> int:
+        """Return the free space of the file's disk."""
+        try:
+            return shutil.disk_usage(self._path.parent).free
+        except OSError as exc:
+            raise StoreError(f"{self._path}: its disk cannot be read ({exc.strerror})") from exc
+
+    def close(self) -> None:
+        """Close the writing connection, after a transaction that is under way."""
+        with self._lock:
+            self._connection.close()
+
+
+def _create_private(path: Path) -> None:
+    """Make an empty file that only its owner reads; SQLite's journal takes on its mode."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError as exc:
+        raise StoreError(f"{path}: cannot be created ({exc.strerror})") from exc
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    try:
+        for name, value, expected in _PRAGMAS:
+            row = connection.execute(f"PRAGMA {name} = {value}").fetchone()
+            if expected is not None and (row is None or row[0] != expected):
+                raise StoreError(f"{path}: SQLite refuses {name} = {value}; is the file in use?")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _migrate(path: Path, connection: sqlite3.Connection) -> None:
+    """Apply what is missing, in one transaction that keeps other processes out."""
+    database = Database(connection, recursive_triggers=False, execute_plugins=False)
+    applied = {step.name for step in MIGRATIONS.applied(database)}
+    if not applied and database.table_names():
+        raise StoreError(f"{path}: is another program's database; choose another path")
+    if not MIGRATIONS.pending(database):
+        if len(applied) > len(MIGRATIONS.pending(Database(memory=True))):
+            raise StoreError(f"{path}: was written by a newer deniable; upgrade this one")
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        MIGRATIONS.apply(database)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _wrapped(path: Path, exc: sqlite3.Error) -> StoreError:
+    return StoreError(f"{path}: {exc}")

@@ -1,0 +1,287 @@
+"""The statements of the SQLite store: records in, rows out."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from deniable.protocol.periods import parse_period
+from deniable.protocol.question import Question
+from deniable.protocol.survey import Survey, compile_survey, parse_question
+from deniable.protocol.tally import Tally
+
+from .base import Device, KnownSurvey, Pending, PendingKey, Registered, Scope, ScopeRow, State
+
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
+_SCOPE = "survey = ? AND period = ? AND question = ? AND version = ?"
+_PENDING = "question = ? AND period = ? AND segment = ?"
+_CHUNKS = (64, 16, 4, 1)
+
+T = TypeVar("T")
+
+
+class Reading:
+    """Reads on one connection."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._db = connection
+
+    def watermark(self) -> datetime:
+        """Return the stored moment, or the beginning of time."""
+        row = self._db.execute("SELECT watermark FROM clock").fetchone()
+        return datetime.fromisoformat(row[0]) if row else _BEGINNING
+
+    def surveys(self) -> list[KnownSurvey]:
+        """Return every survey."""
+        rows = self._db.execute("SELECT id, document, segments FROM surveys ORDER BY id")
+        return [KnownSurvey(name, text, tuple(json.loads(known))) for name, text, known in rows]
+
+    def questions(self) -> list[Registered]:
+        """Return every question version; each is checked against its own hash."""
+        rows = self._db.execute("SELECT id, bit, survey, definition FROM questions ORDER BY id")
+        return [
+            Registered(number, bit, parse_question(survey, json.loads(definition)))
+            for number, bit, survey, definition in rows
+        ]
+
+    def scope(self, scope: Scope) -> ScopeRow | None:
+        """Return a scope."""
+        row = self._db.execute(
+            f"SELECT id, devices, closed FROM scopes WHERE {_SCOPE}",  # noqa: S608
+            scope,
+        ).fetchone()
+        return ScopeRow(row[0], row[1], bool(row[2])) if row else None
+
+    def open_scopes(self) -> list[Scope]:
+        """Return the scopes that are not closed."""
+        rows = self._db.execute(
+            "SELECT survey, period, question, version FROM scopes WHERE NOT closed ORDER BY id"
+        )
+        return [Scope(*row) for row in rows]
+
+    def tallies(self, survey: str, question: str) -> list[str]:
+        """Return released documents in the order of their periods."""
+        rows = self._db.execute(
+            "SELECT period, version, batch, segment, document FROM released_tallies"
+            " WHERE survey = ? AND question = ?",
+            (survey, question),
+        ).fetchall()
+        rows.sort(key=lambda row: (parse_period(row[0]).start, row[1], row[2] or "", row[3] or ""))
+        return [row[4] for row in rows]
+
+    def states(self, survey: str | None = None) -> list[State]:
+        """Return the view's rows."""
+        rows = self._db.execute(
+            "SELECT survey, question, version, period, batch, segment, state, crowd"
+            " FROM period_states WHERE ?1 IS NULL OR survey = ?1",
+            (survey,),
+        )
+        return sorted((State(*row) for row in rows), key=_state_order)
+
+    def tokens(self) -> dict[str, bytes]:
+        """Return the hashes."""
+        return dict(self._db.execute("SELECT name, hash FROM tokens ORDER BY name"))
+
+
+class Writing(Reading):
+    """The steps of the transaction that is open on a connection."""
+
+    def raise_watermark(self, moment: datetime) -> None:
+        """Move the watermark unless it is there already."""
+        if moment > self.watermark():
+            self._db.execute(
+                "INSERT INTO clock (id, watermark) VALUES (1, ?)"
+                " ON CONFLICT (id) DO UPDATE SET watermark = excluded.watermark",
+                (moment.astimezone(UTC).isoformat(),),
+            )
+
+    def put_survey(self, survey: Survey, segments: Sequence[str]) -> None:
+        """Write the newest edition."""
+        self._db.execute(
+            "INSERT OR REPLACE INTO surveys (id, document, segments) VALUES (?, ?, ?)",
+            (survey.id, compile_survey(survey), json.dumps(segments, ensure_ascii=False)),
+        )
+
+    def put_question(self, question: Question) -> None:
+        """Write a question; a new one gets the survey's next bit."""
+        self._db.execute(
+            "INSERT INTO questions (survey, question, version, bit, definition) VALUES"
+            " (?1, ?2, ?3, (SELECT count(*) FROM questions WHERE survey = ?1), ?4)"
+            " ON CONFLICT (survey, question, version)"
+            " DO UPDATE SET definition = excluded.definition",
+            (
+                question.survey,
+                question.id,
+                question.version,
+                json.dumps(question.document(), ensure_ascii=False),
+            ),
+        )
+
+    def add_scope(self, scope: Scope) -> ScopeRow:
+        """Insert a scope."""
+        cursor = self._db.execute(
+            "INSERT INTO scopes (survey, period, question, version) VALUES (?, ?, ?, ?)", scope
+        )
+        return ScopeRow(int(cursor.lastrowid or 0), 0, closed=False)
+
+    def close_scope(self, scope: Scope) -> None:
+        """Delete the ledger rows, which secure_delete overwrites."""
+        row = self.scope(scope)
+        if row is not None:
+            self._db.execute("DELETE FROM ledger WHERE scope = ?", (row.id,))
+            self._db.execute("UPDATE scopes SET closed = 1 WHERE id = ?", (row.id,))
+
+    def answered(self, devices: Collection[Device]) -> dict[Device, int]:
+        """Look devices up, a scope at a time."""
+        tags: dict[int, list[bytes]] = {}
+        for device in devices:
+            tags.setdefault(device.scope, []).append(device.tag)
+        return {
+            Device(scope, tag): int.from_bytes(bits, "little")
+            for scope, wanted in tags.items()
+            for some in _chunks(wanted)
+            for tag, bits in self._db.execute(
+                "SELECT tag, bits FROM ledger WHERE scope = ? AND tag IN"  # noqa: S608
+                f" ({_marks(len(some))})",
+                (scope, *some),
+            )
+        }
+
+    def put_ledger(self, bits: Mapping[Device, int], added: Mapping[int, int]) -> None:
+        """Write rows in the order of their tags, so that a page's layout tells no other."""
+        rows = [
+            (device.scope, device.tag, known.to_bytes((known.bit_length() + 7) // 8, "little"))
+            for device, known in sorted(bits.items())
+        ]
+        for some in _chunks(rows):
+            self._db.execute(
+                f"INSERT INTO ledger (scope, tag, bits) VALUES {_rows(some)}"  # noqa: S608
+                " ON CONFLICT (scope, tag) DO UPDATE SET bits = excluded.bits",
+                [value for row in some for value in row],
+            )
+        self._db.executemany(
+            "UPDATE scopes SET devices = devices + ? WHERE id = ?",
+            [(count, scope) for scope, count in added.items()],
+        )
+
+    def settled(self, keys: Collection[PendingKey]) -> set[PendingKey]:
+        """Look among the released and the destroyed."""
+        return {key for key in keys if self._settled(key.question, key.period)}
+
+    def _settled(self, question: int, period: str) -> bool:
+        row = self._db.execute(
+            "SELECT EXISTS (SELECT 1 FROM released WHERE question = ?1 AND period = ?2)"
+            " OR EXISTS (SELECT 1 FROM destroyed WHERE question = ?1 AND period = ?2)",
+            (question, period),
+        ).fetchone()
+        return bool(row[0])
+
+    def pending(self, keys: Collection[PendingKey]) -> dict[PendingKey, Pending]:
+        """Return some tallies."""
+        places = [(key.question, key.period, key.segment or "") for key in keys]
+        found: dict[PendingKey, Pending] = {}
+        for some in _chunks(places):
+            found |= self._pending(
+                f" WHERE (question, period, segment) IN (VALUES {_rows(some)})",
+                [value for place in some for value in place],
+            )
+        return found
+
+    def all_pending(self) -> dict[PendingKey, Pending]:
+        """Return all tallies."""
+        return self._pending("", ())
+
+    def _pending(self, where: str, values: Sequence[object]) -> dict[PendingKey, Pending]:
+        return {
+            PendingKey(question, period, segment or None): Pending(n, cells)
+            for question, period, segment, n, cells in self._db.execute(
+                f"SELECT question, period, segment, n, cells FROM pending{where}",  # noqa: S608
+                values,
+            )
+        }
+
+    def put_pending(self, tallies: Mapping[PendingKey, Pending]) -> None:
+        """Insert or update tallies."""
+        rows = [
+            (key.question, key.period, key.segment or "", pending.n, pending.cells)
+            for key, pending in tallies.items()
+        ]
+        for some in _chunks(rows):
+            self._db.execute(
+                "INSERT INTO pending (question, period, segment, n, cells)"  # noqa: S608
+                f" VALUES {_rows(some)} ON CONFLICT (question, period, segment)"
+                " DO UPDATE SET n = excluded.n, cells = excluded.cells",
+                [value for row in some for value in row],
+            )
+
+    def drop_pending(self, key: PendingKey) -> None:
+        """Delete a tally, which secure_delete overwrites."""
+        self._db.execute(
+            f"DELETE FROM pending WHERE {_PENDING}",  # noqa: S608
+            (key.question, key.period, key.segment or ""),
+        )
+
+    def put_released(self, question: int, tally: Tally) -> None:
+        """Insert a document."""
+        self._db.execute(
+            "INSERT INTO released (question, period, batch, segment, n, document)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                question,
+                tally.period,
+                tally.batch or "",
+                tally.segment or "",
+                tally.n,
+                json.dumps(tally.document(), ensure_ascii=False),
+            ),
+        )
+
+    def put_destroyed(self, key: PendingKey, batch: str | None, min_crowd: int) -> None:
+        """Insert the mark."""
+        self._db.execute(
+            "INSERT INTO destroyed (question, period, batch, segment, min_crowd)"
+            " VALUES (?, ?, ?, ?, ?)",
+            (key.question, key.period, batch or "", key.segment or "", min_crowd),
+        )
+
+    def put_token(self, name: str, digest: bytes) -> bool:
+        """Insert a hash."""
+        cursor = self._db.execute(
+            "INSERT INTO tokens (name, hash) VALUES (?, ?) ON CONFLICT (name) DO NOTHING",
+            (name, digest),
+        )
+        return cursor.rowcount == 1
+
+    def drop_token(self, name: str) -> bool:
+        """Delete a hash."""
+        return self._db.execute("DELETE FROM tokens WHERE name = ?", (name,)).rowcount == 1
+
+
+def _state_order(state: State) -> tuple[object, ...]:
+    start = parse_period(state.period).start
+    place = (state.survey, state.question, start, state.version)
+    return (*place, state.batch or "", state.segment or "")
+
+
+def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Cut a sequence into a few lengths only, so that SQLite prepares a few statements only.
+
+    One statement for many rows matters: at the end of each the writer waits for the interpreter,
+    last in line behind every thread that answers a request.
+    """
+    at = 0
+    for size in _CHUNKS:
+        while len(items) - at >= size:
+            yield items[at : at + size]
+            at += size
+
+
+def _marks(count: int) -> str:
+    return ", ".join("?" * count)
+
+
+def _rows(rows: Sequence[Sequence[object]]) -> str:
+    return ", ".join(f"({_marks(len(row))})" for row in rows)

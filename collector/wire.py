@@ -1,0 +1,174 @@
+"""The body of ``POST /v1/reports``: bounded bytes in, one checked envelope out.
+
+A defect inside one report is that report's alone; any other refuses the whole request. No error
+repeats what was sent, for that may be a device's name or answer.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from deniable.protocol.errors import ParameterError
+from deniable.protocol.limits import MAX_INFLATED, MAX_REPORTS
+from deniable.protocol.periods import Period, parse_period
+from deniable.protocol.report import parse_device
+
+from .problems import HTTPProblem
+
+
+class Report(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """One report as it travels."""
+
+    question: str
+    version: int
+    hash: str
+    response: Any
+
+
+class _Strict(msgspec.Struct, forbid_unknown_fields=True):
+    """A request all of whose reports are of the right form."""
+
+    survey: str
+    period: str
+    device: str
+    reports: list[Report]
+    segment: str | None = None
+
+
+class _Lenient(msgspec.Struct, forbid_unknown_fields=True):
+    """A request whose reports are looked at one by one."""
+
+    survey: str
+    period: str
+    device: str
+    reports: list[msgspec.Raw]
+    segment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A request that was understood; a report of the wrong form is None."""
+
+    survey: str
+    period: Period
+    segment: str | None
+    device: bytes
+    reports: list[Report | None] | list[Report]
+
+
+_strict = msgspec.json.Decoder(_Strict)
+_lenient = msgspec.json.Decoder(_Lenient)
+_report = msgspec.json.Decoder(Report)
+_FIELD = re.compile(r"\$\.(survey|period|segment|device|reports)")
+_MISSING = re.compile(r"missing required field `(survey|period|device|reports)`")
+
+
+def check_content_type(content_type: str) -> None:
+    """Refuse anything but JSON.
+
+    Raises
+    ------
+    HTTPProblem
+        415.
+    """
+    if content_type.partition(";")[0].strip().lower() != "application/json":
+        raise HTTPProblem(415, "content-type must be application/json")
+
+
+def inflate(body: bytes, encoding: str) -> bytes:
+    """Undo the content encoding, never making more than ``MAX_INFLATED`` bytes.
+
+    Raises
+    ------
+    HTTPProblem
+        415 for an encoding that is not spoken here, 400 for bytes that are not one whole gzip
+        member, 413 for a body that is too large inflated.
+    """
+    encoding = encoding.strip().lower()
+    if encoding in ("", "identity"):
+        return body
+    if encoding != "gzip":
+        raise HTTPProblem(415, "content-encoding must be gzip or absent")
+    stream = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        inflated = stream.decompress(body, MAX_INFLATED + 1)
+    except zlib.error:
+        raise HTTPProblem(400, "the body is not valid gzip") from None
+    if len(inflated) > MAX_INFLATED:
+        raise HTTPProblem(413, f"the body must be at most {MAX_INFLATED} bytes inflated")
+    if not stream.eof or stream.unused_data:
+        raise HTTPProblem(400, "the body must be exactly one gzip member")
+    return inflated
+
+
+def parse_envelope(body: bytes) -> Envelope:
+    """Return the request of a JSON text.
+
+    Raises
+    ------
+    HTTPProblem
+        400 for bytes that are not JSON, 422 for JSON that is not such a request.
+    """
+    if not body.isascii():
+        try:
+            body.decode()
+        except UnicodeDecodeError:
+            raise HTTPProblem(400, "the body is not UTF-8") from None
+    reports: list[Report | None] | list[Report]
+    document: _Strict | _Lenient
+    try:
+        document = _strict.decode(body)
+        reports = document.reports
+    except (ValueError, RecursionError):
+        document = _parse_leniently(body)
+        reports = [_parse_report(raw) for raw in document.reports[: MAX_REPORTS + 1]]
+    if len(reports) > MAX_REPORTS:
+        raise HTTPProblem(422, f"reports must be at most {MAX_REPORTS}")
+    try:
+        period = parse_period(document.period)
+        device = parse_device(document.device)
+    except ParameterError as exc:
+        raise HTTPProblem(422, str(exc)) from None
+    return Envelope(document.survey, period, document.segment, device, reports)
+
+
+def _parse_leniently(body: bytes) -> _Lenient:
+    try:
+        return _lenient.decode(body)
+    except msgspec.ValidationError as exc:
+        fault = _fault(str(exc))
+    except (ValueError, RecursionError):
+        fault = ""
+    try:
+        msgspec.json.decode(body, type=msgspec.Raw)
+    except RecursionError:
+        raise HTTPProblem(400, "the body is nested too deeply") from None
+    except ValueError:
+        fault = ""
+    if fault:
+        raise HTTPProblem(422, fault)
+    raise HTTPProblem(400, "the body is not JSON")
+
+
+def _parse_report(raw: msgspec.Raw) -> Report | None:
+    try:
+        return _report.decode(raw)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _fault(message: str) -> str:
+    """Say which field is wrong, in words that hold nothing of the request."""
+    if missing := _MISSING.search(message):
+        return f"{missing[1]} is missing"
+    if field := _FIELD.search(message):
+        kind = "a list" if field[1] == "reports" else "text"
+        return f"{field[1]} must be {kind}"
+    if "unknown field" in message:
+        return "the request must have only survey, period, segment, device and reports"
+    return "the body must be a JSON object"

@@ -1,0 +1,168 @@
+"""Composition bounds: published values, brute force over all outcomes, and the order among them."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deniable.analysis.composition import (
+    Losses,
+    advanced,
+    basic,
+    compose,
+    exact,
+    kov_closed_form,
+    mechanism_losses,
+    randomized_response,
+    zcdp,
+)
+from deniable.protocol.mechanisms import build
+
+LN3 = 1.0986122886681098
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "reports", "delta", "expected"),
+    [
+        (0.1, 100, 1e-6, 4.774567588107986),
+        (0.1, 1000, 1e-6, 19.3446714479934),
+        (0.2, 200, 1e-5, 15.179043058597017),
+        (1.0, 30, 1e-6, 29.98786423238033),
+        (LN3, 7, 1e-6, 7.6902785291077835),
+        (2.0, 365, 1e-6, 661.15372),
+    ],
+)
+def test_optimal_composition(epsilon: float, reports: int, delta: float, expected: float) -> None:
+    found = exact(randomized_response(epsilon), reports, delta)
+    assert found == pytest.approx(expected, abs=5e-6 if expected > 100 else 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "epsilon", "reports", "expected"),
+    [
+        ("grr", 4, "1", 30, 25.628926531680268),
+        ("grr", 16, "1", 30, 14.835776068475926),
+        ("grr", 100, "1", 30, 6.93839261590054),
+        ("grr", 16, "2", 365, 305.81),
+        ("grr", 100, "2", 365, 97.4725575388194),
+        ("oue", 2, "1", 30, 22.587662514038072),
+        ("sue", 2, "1", 30, 22.982293264489904),
+        ("sue", 9, "2", 365, 446.77809434006036),
+    ],
+)
+def test_exact_composition_of_a_mechanism(
+    name: str, k: int, epsilon: str, reports: int, expected: float
+) -> None:
+    losses = mechanism_losses(build(name, k, Decimal(epsilon)))
+    assert exact(losses, reports, 1e-6) == pytest.approx(expected, abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "reports", "delta", "expected"),
+    [
+        (0.1, 10, 1e-6, 1.767429054344758),
+        (0.1, 1000, 1e-6, 27.13967317025586),
+        (0.01, 10000, 1e-6, 6.261538478173737),
+        (0.2, 200, 1e-5, 22.428391175237017),
+        (0.1, 50, 1e-5, 3.9189248025857943),
+        (1 / 801, 10000, math.exp(-32), 1.0143473),
+    ],
+)
+def test_advanced(epsilon: float, reports: int, delta: float, expected: float) -> None:
+    assert advanced(epsilon, reports, delta) == pytest.approx(expected, abs=1e-7)
+
+
+def test_advanced_beats_basic_from_35_reports_on() -> None:
+    assert advanced(0.1, 34, 1e-6) > basic(0.1, 34)
+    assert advanced(0.1, 35, 1e-6) < basic(0.1, 35)
+
+
+def test_other_published_bounds() -> None:
+    assert basic(0.2, 200) == pytest.approx(40)
+    assert kov_closed_form(2.0, 365, 1e-6) == 730
+    assert zcdp(0.5, 365, 1e-6) == pytest.approx(92.56686803496942, abs=1e-5)
+
+
+def delta_by_enumeration(losses: Losses, reports: int, epsilon: float) -> float:
+    """delta(epsilon), from every sequence of outcomes."""
+    outcomes = [
+        (losses.gain, losses.epsilon),
+        (losses.none, 0.0),
+        (losses.loss, -losses.epsilon),
+    ]
+    return math.fsum(
+        math.prod(p for p, _ in path) * max(0.0, -math.expm1(epsilon - sum(x for _, x in path)))
+        for path in product(outcomes, repeat=reports)
+    )
+
+
+@given(
+    epsilon=st.floats(0.01, 4),
+    reports=st.integers(1, 6),
+    delta=st.floats(1e-9, 0.9),
+    name=st.sampled_from(["rr", "grr", "sue", "oue"]),
+    k=st.integers(2, 9),
+)
+def test_exact_is_the_least_epsilon_that_delta_allows(
+    epsilon: float, reports: int, delta: float, name: str, k: int
+) -> None:
+    if name == "rr":
+        losses = randomized_response(epsilon)
+    else:
+        losses = mechanism_losses(build(name, k, Decimal(repr(round(epsilon, 6)))))
+    found = exact(losses, reports, delta)
+    assert delta_by_enumeration(losses, reports, found) <= delta * (1 + 1e-9) + 1e-15
+    if found > 1e-6:
+        assert delta_by_enumeration(losses, reports, found - 1e-6) > delta
+
+
+@pytest.mark.parametrize("name", ["grr", "sue", "oue"])
+@pytest.mark.parametrize("k", [2, 3])
+def test_losses_are_those_of_the_exact_output_distribution(name: str, k: int) -> None:
+    mechanism = build(name, k, Decimal("1.3"))
+    one, other = (mechanism.law(0, value, 1) for value in (b"0", b"1"))
+    found = {1: 0.0, 0: 0.0, -1: 0.0}
+    for response, mass in one.items():
+        loss = math.log(mass / other[response])
+        sign = round(loss / 1.3)
+        assert loss == pytest.approx(sign * 1.3, abs=1e-12)
+        found[sign] += float(mass)
+    losses = mechanism_losses(mechanism)
+    assert [losses.gain, losses.none, losses.loss] == pytest.approx(
+        [found[1], found[0], found[-1]], abs=1e-12
+    )
+
+
+@given(
+    epsilon=st.floats(0.001, 16),
+    reports=st.integers(1, 400),
+    log_delta=st.floats(-60, -1e-3),
+)
+def test_exact_is_never_above_the_general_bounds(
+    epsilon: float, reports: int, log_delta: float
+) -> None:
+    delta = math.exp(log_delta)
+    optimal = exact(randomized_response(epsilon), reports, delta)
+    slack = 1e-9 * basic(epsilon, reports)
+    assert 0 <= optimal <= basic(epsilon, reports)
+    assert optimal <= advanced(epsilon, reports, delta) + slack
+    assert optimal <= kov_closed_form(epsilon, reports, delta) + slack
+    assert optimal <= zcdp(epsilon, reports, delta) + slack
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("0.000001", 1e-100), ("2", 1e-6), ("44", 0.999)])
+def test_a_million_reports(epsilon: str, delta: float) -> None:
+    bound = compose(build("grr", 16, Decimal(epsilon)), 10**6, delta)
+    assert 0 <= bound.epsilon <= float(epsilon) * 10**6
+
+
+def test_the_winner_is_named() -> None:
+    mechanism = build("oue", 16, Decimal(1))
+    assert compose(mechanism, 30, None).name == "basic composition"
+    assert compose(mechanism, 30, 1e-6).name == "exact composition of oue over 16 values"
+    assert compose(mechanism, 30, 1e-6).epsilon == pytest.approx(22.587662514038072, abs=1e-5)

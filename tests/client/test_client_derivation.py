@@ -1,0 +1,158 @@
+"""Known answers: the bytes from which every device draws, frozen.
+
+The expected values are written down here, and derived once more from the documented layout with
+nothing but hashlib and hmac. If one of these tests fails, devices in the field would draw a
+second permanent response: change the code back, never the vectors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from base64 import urlsafe_b64encode
+from typing import Any
+
+import pytest
+from client_kit import choice, question, responses, rows, survey
+
+from deniable.client.derivation import permanent_response, pseudonym
+from deniable.protocol.question import Question
+
+SECRET = bytes(range(32))
+SIDES = [f"side {number}" for number in range(16)]
+
+ASKED = survey(
+    {"id": "known", "linkable": True},
+    coin=question(),
+    side=choice(*SIDES, mechanism="grr"),
+    bits=choice(*SIDES, mechanism="oue"),
+    flips=choice("a", "b", "c", mechanism="sue", version=3, period="once"),
+).questions
+
+HASHES = {
+    "coin": "8d006297465e03c353cbd5c2b350b2c6732dac0e05bddc316474b4d8490555d1",
+    "side": "5c3fbfff2a8ef5e07ef15c66ff7837c558e5380a59e4ac0450f16a2c73f99884",
+    "bits": "451db10c5de4b29f625e98f1f14eaeb6a2d0974494d291e19764b3690d1b455d",
+    "flips": "c8575615281d6adf194b99158d39b173cd3c625ffdcda25d9a544ae4d5357a5b",
+}
+
+# Permanent responses to symbols 0, 1, 2 under SECRET: a symbol, or a mask with bit i for symbol i.
+PERMANENT = {
+    "coin": [0, 0],
+    "side": [0, 1, 9],
+    "bits": [8192, 2, 33284],
+    "flips": [3, 6, 7],
+}
+
+
+def prefixed(*fields: str) -> bytes:
+    return b"".join(len(f.encode()).to_bytes(4, "big") + f.encode() for f in fields)
+
+
+def words(secret: bytes, *fields: str) -> Any:
+    """64-bit words of HMAC-SHA-512(secret, fields and a counter from 0), big-endian."""
+    counter = 0
+    while True:
+        message = prefixed("deniable/1", *fields) + counter.to_bytes(8, "big")
+        block = hmac.new(secret, message, hashlib.sha512).digest()
+        yield from (int.from_bytes(block[at : at + 8], "big") for at in range(0, 64, 8))
+        counter += 1
+
+
+def derive(asked: Question, symbol: int) -> int:
+    """The permanent response, from the documented layout alone."""
+    layout = ("known", asked.id, str(asked.version), HASHES[asked.id], "0", str(symbol))
+    drawn = words(SECRET, "permanent", *layout)
+    thresholds = asked.mechanism.thresholds
+    if asked.mechanism.name == "grr":
+        if next(drawn) < thresholds["keep"]:
+            return symbol
+        others = asked.mechanism.k - 1
+        if others == 1:
+            return 1 - symbol
+        while (word := next(drawn)) >= 2**64 - 2**64 % others:
+            pass
+        return word % others + (word % others >= symbol)
+    mask = 0
+    for bit in range(asked.mechanism.k):
+        limit = thresholds["true_bit" if bit == symbol else "other_bit"]
+        mask |= (next(drawn) < limit) << bit
+    return mask
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_privacy_hashes_are_known(name: str) -> None:
+    assert ASKED[name].hash == HASHES[name]
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_permanent_responses_are_known(name: str) -> None:
+    found = [permanent_response(SECRET, ASKED[name], s) for s in range(len(PERMANENT[name]))]
+    assert [response.out for response in found if response] == PERMANENT[name]
+    assert [derive(ASKED[name], symbol) for symbol in range(len(found))] == PERMANENT[name]
+
+
+@pytest.mark.parametrize(
+    ("alone", "known"),
+    [
+        (None, "d684a9d493ea1f02a2e7e9d98c2f7661"),
+        (("flips", 3), "b7ed4f84048af353a36fbf1f47bb055d"),
+    ],
+)
+def test_pseudonyms_are_known(alone: tuple[str, int] | None, known: str) -> None:
+    own = [] if alone is None else [alone[0], str(alone[1])]
+    message = prefixed("deniable/1", "device", "known", "2026-11-30", *own)
+    assert hmac.new(SECRET, message, hashlib.sha512).digest()[:16].hex() == known
+    assert pseudonym(SECRET, "known", "2026-11-30", alone).hex() == known
+
+
+def test_a_client_with_that_secret_reports_those_responses(start: Any, store: Any) -> None:
+    asked = survey(
+        {"id": "known", "linkable": True},
+        side=choice(*SIDES, mechanism="grr"),
+        bits=choice(*SIDES, mechanism="oue"),
+    )
+    client = start(asked)
+    rows(store, "UPDATE device SET secret = ?", SECRET)
+    client.record("side", SIDES[1])
+    client.record("bits", SIDES[2])
+    mask = PERMANENT["bits"][2].to_bytes(2, "little")
+    assert responses(store, "side") == [PERMANENT["side"][1]]
+    assert responses(store, "bits") == [urlsafe_b64encode(mask).rstrip(b"=").decode()]
+
+
+def other(**changes: Any) -> Question:
+    head = {"id": changes.pop("survey", "known"), "linkable": True}
+    name = changes.pop("name", "bits")
+    asked = choice(*SIDES, **{"mechanism": "oue", **changes})
+    return survey(head, **{name: asked}).questions[name]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"survey": "unknown"},
+        {"name": "bitz"},
+        {"version": 2},
+        {"ask": "Another question?"},
+    ],
+)
+def test_no_two_questions_share_bits(changes: dict[str, Any]) -> None:
+    """16 symbols of 16 bits each: independent draws agree on all with odds below 1e-100."""
+    mine, theirs = other(), other(**changes)
+    assert [permanent_response(SECRET, mine, s) for s in range(16)] != [
+        permanent_response(SECRET, theirs, s) for s in range(16)
+    ]
+
+
+def test_pseudonyms_differ_by_survey_period_and_question() -> None:
+    names = {
+        pseudonym(SECRET, "known", "2026-11-30"),
+        pseudonym(SECRET, "known", "2026-12-01"),
+        pseudonym(SECRET, "known2", "026-11-30"),
+        pseudonym(SECRET, "known", "2026-11-30", ("flips", 3)),
+        pseudonym(SECRET, "known", "2026-11-30", ("flips", 31)),
+        pseudonym(SECRET, "known", "2026-11-30", ("flips3", 1)),
+        pseudonym(SECRET[::-1], "known", "2026-11-30"),
+    }
+    assert len(names) == 7

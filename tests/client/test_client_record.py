@@ -1,0 +1,326 @@
+"""What `record` refuses, spends, keeps and raises."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from client_kit import DAY, NOON, Clock, choice, question, responses, rows, survey, survey_file
+
+from deniable.client import Client, Status
+from deniable.protocol.errors import DeniableError, ParameterError, SurveyError
+from deniable.protocol.survey import Survey
+
+LINKABLE = {"linkable": True}
+SIDES = [f"side {number}" for number in range(256)]
+
+
+def test_one_report_per_question_and_period(start: Any, clock: Clock, store: Path) -> None:
+    client = start(survey(LINKABLE, bits=choice(*SIDES, mechanism="oue", grace=60)))
+    client.record("bits", SIDES[0])
+    first = responses(store, "bits")
+    client.record("bits", SIDES[1])
+    client.record("bits", SIDES[1])
+    assert responses(store, "bits") == first
+    clock.advance(DAY)
+    client.record("bits", SIDES[1])
+    assert len(set(responses(store, "bits"))) == 2
+    clock.advance(-DAY)
+    client.record("bits", SIDES[2])
+    assert len(responses(store, "bits")) == 2
+
+
+def test_the_first_value_of_a_period_wins_over_a_restart(start: Any, store: Path) -> None:
+    asked = survey(LINKABLE, bits=choice(*SIDES, mechanism="oue"))
+    for side in SIDES[:3]:
+        with start(asked) as client:
+            client.record("bits", side)
+    assert len(responses(store, "bits")) == 1
+
+
+@pytest.mark.parametrize(
+    ("period", "steps", "reports"),
+    [
+        ("day", [timedelta(hours=11), timedelta(hours=2)], 2),
+        ("week", [DAY, 5 * DAY, DAY], 2),
+        ("month", [timedelta(hours=11), 30 * DAY, 2 * DAY], 3),
+        ("once", [DAY, 400 * DAY], 1),
+    ],
+)
+def test_periods_are_the_surveys(
+    start: Any, clock: Clock, store: Path, period: str, steps: list[timedelta], reports: int
+) -> None:
+    client = start(survey(dark=question(period=period)))
+    client.record("dark", True)
+    for step in steps:
+        clock.advance(step)
+        client.record("dark", True)
+    assert len(rows(store, "SELECT * FROM answered")) == reports
+
+
+def test_values_are_composed_before_they_are_compared(start: Any, store: Path) -> None:
+    client = start(survey(drink=choice("caf\u00e9", "tea")))
+    client.record("drink", "cafe\u0301")
+    assert len(responses(store, "drink")) == 1
+
+
+@pytest.mark.parametrize("value", ["yes", 1, 0, None, 1.0, [], object(), b"True"])
+def test_a_wrong_value_raises_if_strict(start: Any, value: object) -> None:
+    client = start()
+    with pytest.raises(ParameterError, match="dark: the value must be True or False") as caught:
+        client.record("dark", value)
+    assert caught.value.__context__ is None
+    assert client.status().dropped == {"wrong_answer": 1}
+    assert client.status().queued == 0
+
+
+def test_an_unknown_question_raises_if_strict(start: Any) -> None:
+    with pytest.raises(ParameterError, match="no such question; use one of dark"):
+        start().record("drak", True)
+
+
+def test_no_frame_of_an_error_holds_the_value(start: Any) -> None:
+    """Error reporters collect the variables of every frame of a traceback."""
+    client, value = start(), "the true value"
+    with pytest.raises(ParameterError) as caught:
+        client.record("dark", value)
+    inside = [entry for entry in caught.traceback if "test_" not in entry.path.name]
+    assert inside
+    for entry in inside:
+        assert value not in map(str, entry.frame.f_locals.values())
+    assert value not in str(caught.value)
+
+
+def test_nothing_raises_unless_strict(start: Any) -> None:
+    client = start(strict=False)
+    client.record("dark", "yes")
+    client.record("drak", True)
+    client.record(["dark"], True)
+    client.record(None, None)
+    assert client.status().queued == 0
+    assert client.status().state in ("on", "silent")
+
+
+BROKEN: list[dict[str, Any]] = [
+    {"survey": "/no/such/survey.toml"},
+    {"survey": 7},
+    {"survey": None},
+    {"collector_url": "ftp://collector.example"},
+    {"collector_url": "collector.example"},
+    {"collector_url": "https://user:word@collector.example"},
+    {"collector_url": "https://collector.example?x=1"},
+    {"collector_url": None},
+    {"consent": "yes"},
+    {"segment": "nightly"},
+    {"store": 7},
+]
+
+
+@pytest.mark.parametrize("changes", BROKEN)
+def test_a_constructor_never_raises_unless_strict(store: Path, changes: dict[str, Any]) -> None:
+    options = {"survey": survey(), "collector_url": "https://collector.example", "store": store}
+    with Client(**{**options, **changes}) as client:
+        client.record("dark", True)
+        assert client.flush().sent == 0
+        client.opt_in()
+        client.opt_out()
+        status = client.status()
+    assert status.state == "silent"
+    assert status.reason
+    assert not store.exists()
+
+
+@pytest.mark.parametrize("changes", [each for each in BROKEN if None not in each.values()])
+def test_a_strict_constructor_raises(store: Path, changes: dict[str, Any]) -> None:
+    options = {"survey": survey(), "collector_url": "https://collector.example", "store": store}
+    with pytest.raises((DeniableError, TypeError)):
+        Client(**{**options, **changes, "strict": True})
+
+
+def test_a_broken_survey_is_told_with_every_mistake(tmp_path: Path, store: Path) -> None:
+    broken = tmp_path / "survey.toml"
+    broken.write_text('[survey]\nformat = 1\nid = "acme"\n', encoding="utf-8")
+    with pytest.raises(SurveyError, match="max_epsilon: missing"):
+        Client(broken, "https://collector.example", store, strict=True)
+    reason = Client(broken, "https://collector.example", store).status().reason
+    assert "max_epsilon: missing" in reason
+    assert "questions" in reason
+
+
+def test_survey_files_of_both_forms_are_taken(store: Path, tmp_path: Path) -> None:
+    compiled = survey_file(tmp_path / "survey.json", survey(dark=question(period="once")))
+    written = tmp_path / "survey.toml"
+    written.write_text(
+        '[survey]\nformat = 1\nid = "acme"\nmax_epsilon = 100\n[questions.dark]\nversion = 1\n'
+        'ask = "Is the dark theme on?"\ntype = "boolean"\nepsilon = 2\nperiod = "once"\n'
+        "expires = 2990-01-01\n",
+        encoding="utf-8",
+    )
+    for path in (compiled, str(written)):
+        with Client(path, "https://collector.example", store, strict=True) as client:
+            client.record("dark", True)
+            assert client.status().queued == 1
+
+
+# The ledger and its ceiling
+
+
+def ask(name: str = "dark", **changes: Any) -> dict[str, Any]:
+    return {name: question(**changes)}
+
+
+def spend(client: Any, *names: str) -> Status:
+    for name in names:
+        client.record(name, True)
+    status: Status = client.status()
+    client.close()
+    return status
+
+
+def capped(ceiling: int, *questions: dict[str, Any]) -> Survey:
+    """A survey whose questions together may pass its ceiling, as none that is loaded may."""
+    merged = {name: asked for each in questions for name, asked in each.items()}
+    whole = survey(LINKABLE, **merged)
+    return Survey(
+        whole.id, Decimal(ceiling), whole.segments, whole.batch, whole.linkable, whole.questions
+    )
+
+
+def test_an_answer_is_spent_once_per_version(start: Any, clock: Clock) -> None:
+    client = start()
+    for _ in range(5):
+        client.record("dark", True)
+        clock.advance(DAY)
+    assert client.status().epsilon_spent == 2
+    assert spend(start(survey(**ask(version=2))), "dark").epsilon_spent == 4
+
+
+def test_a_survey_that_raises_max_epsilon_is_not_heard(start: Any, store: Path) -> None:
+    spend(start(survey({"max_epsilon": Decimal(3)}, **ask())), "dark")
+    raised = survey({"max_epsilon": Decimal(100)}, **ask(), **ask("more"))
+    status = spend(start(raised), "more")
+    assert status.dropped == {"ceiling": 1}
+    assert status.epsilon_spent == 2
+    assert status.epsilon_ceiling == 3
+    assert responses(store, "more") == []
+    assert spend(start(raised), "dark").epsilon_ceiling == 3
+
+
+def test_a_survey_may_lower_the_ceiling_for_good(start: Any) -> None:
+    spend(start(survey({"max_epsilon": Decimal(10)}, **ask())), "dark")
+    lowered = survey({"max_epsilon": Decimal(4)}, **ask("more"))
+    assert spend(start(lowered), "more").epsilon_spent == 4
+    raised = survey({"max_epsilon": Decimal(10)}, **ask("third"))
+    status = spend(start(raised), "third")
+    assert (status.epsilon_spent, status.epsilon_ceiling) == (4, 4)
+    assert status.dropped == {"ceiling": 1}
+
+
+def test_the_ceiling_may_be_reached_but_not_passed(start: Any) -> None:
+    exact = capped(4, ask("a"), ask("b"), ask("c", epsilon=Decimal("0.01")))
+    status = spend(start(exact), "a", "b", "c")
+    assert status.epsilon_spent == 4
+    assert status.dropped == {"ceiling": 1}
+
+
+def test_the_ceiling_holds_over_all_surveys_of_a_store(start: Any) -> None:
+    spend(start(survey({"max_epsilon": Decimal(3)}, **ask())), "dark")
+    other = survey({"id": "other", "max_epsilon": Decimal(3)}, **ask())
+    status = spend(start(other), "dark")
+    assert (status.epsilon_spent, status.dropped) == (2, {"ceiling": 1})
+
+
+def test_epsilons_add_up_as_decimals(start: Any) -> None:
+    """0.1 + 0.2 > 0.3 in floating point."""
+    asked = capped(1, *(ask(f"q{n}", epsilon=Decimal("0.1")) for n in range(11)))
+    status = spend(start(asked), *(f"q{n}" for n in range(11)))
+    assert status.epsilon_spent == 1
+    assert status.dropped == {"ceiling": 1}
+
+
+def test_a_question_changed_under_its_version_is_refused(
+    start: Any, clock: Clock, store: Path
+) -> None:
+    spend(start(), "dark")
+    clock.advance(DAY)
+    changed = survey(**ask(ask="Something else?"))
+    client = start(changed)
+    for _ in range(3):
+        client.record("dark", True)
+    status = spend(client)
+    assert status.dropped == {"changed": 3}
+    assert status.epsilon_spent == 2
+    assert len(responses(store, "dark")) == 1
+    assert spend(start(), "dark").queued == 2
+
+
+def test_no_question_beyond_the_limits_is_answered(start: Any, store: Path) -> None:
+    whole = survey(**ask(epsilon=Decimal(16)))
+    mechanism = whole.questions["dark"].mechanism
+    object.__setattr__(mechanism, "epsilon", Decimal("16.01"))
+    assert spend(start(whole), "dark").dropped == {"limits": 1}
+    assert responses(store, "dark") == []
+
+
+def test_nothing_is_asked_after_it_expired(start: Any, clock: Clock, store: Path) -> None:
+    asked = survey(
+        day=question(expires=date(2026, 11, 30)),
+        week=question(period="week", expires=date(2026, 12, 2)),
+        once=question(period="once", expires=date(2026, 12, 2)),
+    )
+    client = start(asked)
+    client.record("day", True)
+    clock.now = datetime(2026, 12, 1, tzinfo=UTC)
+    client.record("day", True)
+    clock.now = datetime(2026, 12, 2, 23, 59, tzinfo=UTC)
+    client.record("week", True)
+    clock.now = datetime(2026, 12, 3, tzinfo=UTC)
+    client.record("once", True)
+    assert [len(responses(store, name)) for name in ("day", "week", "once")] == [1, 1, 0]
+    assert client.status().dropped == {"expired": 2}
+
+
+@pytest.mark.parametrize("year", [1970, 2995])
+def test_an_absurd_clock_answers_nothing(start: Any, clock: Clock, year: int) -> None:
+    clock.now = NOON.replace(year=year)
+    client = start(survey(dark=question(default=False)))
+    client.record("dark", True)
+    client.flush()
+    assert client.status().dropped == {"clock": 1}
+    clock.now = NOON
+    client.record("dark", True)
+    assert client.status().queued == 1
+
+
+def test_the_journal_is_shortened_to_the_last_years(start: Any, clock: Clock, store: Path) -> None:
+    asked = survey(dark=question(), once=question(period="once"))
+    with start(asked) as client:
+        client.record("dark", True)
+        client.record("once", True)
+    clock.now = datetime(2027, 12, 31, tzinfo=UTC)
+    start(asked).close()
+    assert len(rows(store, "SELECT * FROM answered")) == 2
+    clock.now = datetime(2028, 1, 1, tzinfo=UTC)
+    with start(asked) as client:
+        client.record("once", False)
+    assert rows(store, "SELECT question FROM answered") == [("once",)]
+
+
+def test_closed_clients_do_nothing(start: Any, store: Path) -> None:
+    client = start()
+    client.close()
+    client.close()
+    client.record("dark", True)
+    client.opt_in()
+    assert client.flush(force=True).sent == 0
+    assert client.status().reason == "the client was closed"
+    assert responses(store, "dark") == []
+
+
+def test_refusals_survive_a_restart(start: Any) -> None:
+    with start(strict=False) as client:
+        client.record("dark", "yes")
+    assert start().status().dropped == {"wrong_answer": 1}

@@ -1,0 +1,134 @@
+"""Permanent responses: frozen for given keyed bytes, and the only thing that time can reveal."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable
+from decimal import Decimal
+
+import pytest
+
+from deniable.protocol.draws import Draws, KeyedDraws
+from deniable.protocol.mechanisms import MECHANISMS, Mechanism, build
+from deniable.protocol.response import Response
+
+SECRET = bytes(range(32))
+FIELDS = (b"permanent", b"acme-editor", b"dark_mode", b"1")
+
+
+def keyed(device: int) -> KeyedDraws:
+    return KeyedDraws(SECRET, *FIELDS, str(device).encode())
+
+
+def keyed_words(device: int) -> list[int]:
+    """The first sixteen words of a device, by hmac alone."""
+    fields = (b"deniable/1", *FIELDS, str(device).encode())
+    message = b"".join(len(field).to_bytes(4, "big") + field for field in fields)
+    blocks = b"".join(
+        hmac.digest(SECRET, message + counter.to_bytes(8, "big"), "sha512") for counter in (0, 1)
+    )
+    return [int.from_bytes(blocks[at : at + 8], "big") for at in range(0, 128, 8)]
+
+
+def grr(words: list[int], value: int, k: int) -> int:
+    """Keep if the first word is below the threshold; else another symbol by the next good word."""
+    if words[0] < build("grr", k, Decimal("0.5")).thresholds["keep"]:
+        return value
+    full = 2**64 // (k - 1) * (k - 1)
+    other = next(word for word in words[1:] if word < full) % (k - 1) if k > 2 else 0
+    return [symbol for symbol in range(k) if symbol != value][other]
+
+
+def unary(name: str) -> Callable[[list[int], int, int], int]:
+    def mask(words: list[int], value: int, k: int) -> int:
+        thresholds = build(name, k, Decimal("0.5")).thresholds
+        asked = ["true_bit" if symbol == value else "other_bit" for symbol in range(k)]
+        return sum((words[i] < thresholds[which]) << i for i, which in enumerate(asked))
+
+    return mask
+
+
+BY_HAND = {"grr": grr, "sue": unary("sue"), "oue": unary("oue")}
+
+PINNED = {
+    "grr": [3, 2, 2, 2, 2, 3, 3, 1, 3, 2, 3, 2, 4, 1, 0, 1],
+    "sue": [28, 5, 7, 17, 1, 25, 20, 0, 18, 29, 20, 7, 24, 26, 13, 24],
+    "oue": [8, 1, 7, 17, 1, 9, 20, 0, 18, 29, 4, 5, 24, 10, 12, 8],
+}
+"""Responses of devices 0..15 whose value is 2 of 5, at epsilon 0.5."""
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+@pytest.mark.parametrize("name", BY_HAND)
+def test_a_permanent_response_is_made_of_the_first_words(name: str, k: int) -> None:
+    mechanism = build(name, k, Decimal("0.5"))
+    for device in range(100):
+        value = device % k
+        expected = BY_HAND[name](keyed_words(device), value, k)
+        assert mechanism.permanent(0, str(value).encode(), keyed(device)) == Response(expected)
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_permanent_responses_are_frozen(name: str) -> None:
+    mechanism = build(name, 5, Decimal("0.5"))
+    assert [mechanism.permanent(0, b"2", keyed(n)).out for n in range(16)] == PINNED[name]
+
+
+def test_every_mechanism_is_frozen() -> None:
+    assert PINNED.keys() == MECHANISMS.keys()
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_a_thousand_questions_have_one_permanent_answer(name: str) -> None:
+    mechanism = build(name, 5, Decimal("0.5"))
+    assert len({mechanism.permanent(0, b"2", keyed(7)) for _ in range(1000)}) == 1
+
+
+def learned(mechanism: Mechanism, permanent_draws: Callable[[int, int], Draws]) -> float:
+    """How often an observer of 40 reports of each of 1000 devices names its yes or no.
+
+    He takes the more frequent of the two symbols; devices with an even count are left out.
+    """
+    right = told = 0
+    for device in range(1000):
+        value = device % 2
+        votes = 0
+        for report in range(40):
+            drawn = permanent_draws(device, report)
+            permanent = mechanism.permanent(0, str(value).encode(), drawn)
+            fresh = KeyedDraws(SECRET, b"report", str(device).encode(), str(report).encode())
+            votes += 2 * mechanism.instant(permanent, fresh).out - 1
+        if votes:
+            told += 1
+            right += (votes > 0) == bool(value)
+    assert told > 900
+    return right / told
+
+
+def test_averaging_learns_the_permanent_response_and_nothing_more() -> None:
+    """He is right for p1 = 0.731 of the devices at epsilon 1: that is what epsilon 1 means.
+
+    Of 900 devices or more, a share 0.103 above p1 is 7 standard deviations. Drawn anew for each
+    report, the permanent round is averaged away and he is right nearly always: the fault of
+    other longitudinal clients.
+    """
+    mechanism = build("grr", 2, Decimal(1), Decimal("0.9"))
+    memoized = learned(mechanism, lambda device, _: keyed(device))
+    assert memoized < float(mechanism.first[0]) + 0.103
+    redrawn = learned(
+        mechanism, lambda device, report: KeyedDraws(SECRET, f"{device} {report}".encode())
+    )
+    assert redrawn > 0.98
+
+
+def test_the_secret_alone_decides() -> None:
+    """Another secret gives another response in some of a hundred questions, almost surely."""
+    mechanism = build("oue", 5, Decimal("0.5"))
+    other = hashlib.sha256(b"another device").digest()
+    mine = [mechanism.permanent(0, b"2", keyed(n)) for n in range(100)]
+    theirs = [
+        mechanism.permanent(0, b"2", KeyedDraws(other, *FIELDS, str(n).encode()))
+        for n in range(100)
+    ]
+    assert mine != theirs

@@ -1,0 +1,92 @@
+"""Small simulations with fixed keys: estimates are unbiased and vary as they are said to.
+
+Everything here follows from fixed secrets, so nothing can fail by chance twice; the tolerances
+still hold for any secrets, with odds of failure below 1e-9 for the whole module.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from decimal import Decimal
+from itertools import islice
+
+import pytest
+
+from deniable.protocol.draws import KeyedDraws
+from deniable.protocol.mechanisms import MECHANISMS, Mechanism, build
+
+K = 4
+REPORTS = 10000
+
+CONFIGURATIONS = [(name, first) for name in MECHANISMS for first in (None, Decimal(1))]
+
+
+def make(name: str, first: Decimal | None) -> Mechanism:
+    return build(name, K, Decimal(2), first)
+
+
+def supports(mechanism: Mechanism, value: int, purpose: str) -> Iterator[list[bool]]:
+    """For one new device after another: which symbols its one report supports."""
+    device = 0
+    while True:
+        secret = device.to_bytes(32, "big")
+        setup = mechanism.assign(KeyedDraws(secret, b"setup", purpose.encode()))
+        recent = [mechanism.symbol(value)] * (mechanism.reach + 1)
+        memo = mechanism.memo(setup, recent, 0)
+        assert memo is not None
+        keyed = KeyedDraws(secret, b"permanent", purpose.encode(), memo)
+        permanent = mechanism.permanent(setup, memo, keyed)
+        report = mechanism.instant(permanent, KeyedDraws(secret, b"instant", purpose.encode()))
+        yield [mechanism.supports(symbol, report) for symbol in range(mechanism.k)]
+        device += 1
+
+
+@pytest.mark.parametrize("value", range(K))
+@pytest.mark.parametrize(("name", "first"), CONFIGURATIONS)
+def test_estimates_are_unbiased(name: str, first: Decimal | None, value: int) -> None:
+    """96 counts are binomial; |z| >= 7 has odds below 3e-12, also with the binomial's skew."""
+    mechanism = make(name, first)
+    reports = list(islice(supports(mechanism, value, f"bias {value}"), REPORTS))
+    for symbol in range(K):
+        chance = float(mechanism.p if symbol == value else mechanism.q)
+        count = sum(report[symbol] for report in reports)
+        deviation = math.sqrt(REPORTS * chance * (1 - chance))
+        assert abs(count - REPORTS * chance) < 7 * deviation
+        estimate = (count / REPORTS - float(mechanism.q)) / float(mechanism.p - mechanism.q)
+        error = deviation / REPORTS / float(mechanism.p - mechanism.q)
+        assert abs(estimate - (symbol == value)) < 7 * error
+
+
+@pytest.mark.parametrize(("name", "first"), CONFIGURATIONS)
+def test_estimates_vary_as_stated(name: str, first: Decimal | None) -> None:
+    """400 populations of ten: 5, 3, 2 and none of the four values.
+
+    The mean square of 400 nearly normal errors is within 7 sqrt(2/400) = 0.495 of their
+    variance, in proportion, with odds of failure below 1e-11 each.
+    """
+    mechanism = make(name, first)
+    population = (5, 3, 2, 0)
+    streams = [supports(mechanism, value, f"variance {value}") for value in range(K)]
+    squares = [0.0] * K
+    for _ in range(400):
+        reports = [
+            report for v, people in enumerate(population) for report in islice(streams[v], people)
+        ]
+        for symbol in range(K):
+            share = sum(report[symbol] for report in reports) / 10
+            estimate = (share - float(mechanism.q)) / float(mechanism.p - mechanism.q)
+            squares[symbol] += (estimate - population[symbol] / 10) ** 2
+    for symbol in range(K):
+        stated = mechanism.variance(population[symbol] / 10) / 10
+        assert abs(squares[symbol] / 400 / stated - 1) < 0.495
+
+
+@pytest.mark.parametrize(("name", "first"), CONFIGURATIONS)
+def test_another_value_would_be_seen(name: str, first: Decimal | None) -> None:
+    """The tolerances above can fail: taking another value for the true one breaks both."""
+    mechanism = make(name, first)
+    reports = list(islice(supports(mechanism, 1, "wrong"), REPORTS))
+    chance = float(mechanism.p)
+    count = sum(report[0] for report in reports)
+    assert abs(count - REPORTS * chance) > 7 * math.sqrt(REPORTS * chance * (1 - chance))
