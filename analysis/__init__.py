@@ -24,14 +24,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .accounting import TotalEpsilon, total_epsilon
+    from .accounting import total_epsilon
+    from .bills import SurveyCheck, SurveyDiff
     from .estimation import debias, estimate_tallies
     from .planning import UsersNeeded, users_needed
     from .postprocess import post_process
     from .query import estimate, periods
     from .results import Estimate, Estimates, EstimateSeries
     from .sources import PeriodState, PeriodStates, Source, open_source
-    from .surveys import SurveyCheck, SurveyDiff, check_survey, diff
+    from .surveys import check_survey, diff
+    from .totals import TotalEpsilon
 
 __all__ = [
     "Estimate",
@@ -57,14 +59,16 @@ __all__ = [
 ]
 
 _MODULES = {
-    "accounting": ("TotalEpsilon", "total_epsilon"),
+    "accounting": ("total_epsilon",),
+    "bills": ("SurveyCheck", "SurveyDiff"),
     "estimation": ("debias", "estimate_tallies"),
     "planning": ("UsersNeeded", "users_needed"),
     "postprocess": ("post_process",),
     "query": ("estimate", "periods"),
     "results": ("Estimate", "Estimates", "EstimateSeries"),
     "sources": ("PeriodState", "PeriodStates", "Source", "open_source"),
-    "surveys": ("SurveyCheck", "SurveyDiff", "check_survey", "diff"),
+    "surveys": ("check_survey", "diff"),
+    "totals": ("TotalEpsilon",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

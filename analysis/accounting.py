@@ -7,119 +7,18 @@ column means nothing, so none is printed alone.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any, SupportsIndex
+from typing import SupportsIndex
 
-from deniable.protocol.exact import canonical
 from deniable.protocol.mechanisms import Mechanism, build
 
 from . import inputs
 from .composition import Bound, compose
 from .inputs import Number
+from .longitudinal import changed_day, trajectory, unchanging
 from .planning import resolve
-from .render import Record, Section
-
-COLUMNS = (
-    "memoized: the answer is randomized once, and the same permanent response is sent every day.",
-    "memoized_second_round: each report is the permanent response, randomized anew.",
-    "fresh: each report is the answer, randomized anew with the whole epsilon.",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """What is protected, and the epsilon that protects it; None where there is no bound."""
-
-    protects: str
-    memoized: float | None
-    second_round: float | None
-    fresh: Bound
-    unit: str
-
-
-@dataclass(frozen=True)
-class TotalEpsilon:
-    """The five rows.
-
-    Attributes
-    ----------
-    epsilon, epsilon_first : Decimal
-    days : int
-        T, one report on each.
-    values : int
-    mechanism : str
-    changes : int or None
-        How often the answer changes at most, if that is assumed.
-    delta : float or None
-        Probability with which the fresh column's compositions may fail.
-    rows : tuple of Row
-    """
-
-    epsilon: Decimal
-    epsilon_first: Decimal | None
-    days: int
-    values: int
-    mechanism: str
-    changes: int | None
-    delta: float | None
-    rows: tuple[Row, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the flat rows; the second round's only if there is one."""
-        second = () if self.epsilon_first is None else ("memoized_second_round",)
-        return ("protects", "memoized", *second, "fresh", "unit", "fresh_by")
-
-    def records(self) -> list[Record]:
-        """Return the five flat rows; None is no bound."""
-        return [
-            {
-                name: value
-                for name, value in (
-                    ("protects", row.protects),
-                    ("memoized", row.memoized),
-                    ("memoized_second_round", row.second_round),
-                    ("fresh", row.fresh.epsilon),
-                    ("unit", row.unit),
-                    ("fresh_by", row.fresh.name),
-                )
-                if name in self.columns
-            }
-            for row in self.rows
-        ]
-
-    def document(self) -> dict[str, Any]:
-        """Return the table and its parameters as JSON."""
-        return {
-            "epsilon": float(self.epsilon),
-            "epsilon_first": None if self.epsilon_first is None else float(self.epsilon_first),
-            "days": self.days,
-            "values": self.values,
-            "mechanism": self.mechanism,
-            "changes": self.changes,
-            "delta": self.delta,
-            "rows": self.records(),
-        }
-
-    def sections(self) -> tuple[Section, ...]:
-        """Return the table for people, then what its columns and rows mean."""
-        second = self.epsilon_first is not None
-        names = self.columns[: 4 if second else 3]
-        rows = [
-            (row.protects, *(_shown(record[name]) for name in names[1:]))
-            for row, record in zip(self.rows, self.records(), strict=True)
-        ]
-        first = "" if self.epsilon_first is None else f" ({canonical(self.epsilon_first)} a report)"
-        title = (
-            f"Epsilon of one device after {self.days:,} reports, one a day: "
-            f"{self.mechanism} over {self.values} values, epsilon {canonical(self.epsilon)}{first}"
-        )
-        columns = [line for line in COLUMNS if second or "second_round" not in line]
-        units = [f"{row.protects}: {row.unit}." for row in self.rows]
-        return (Section(title, names, rows, (*columns, "", *units)),)
+from .totals import Row, TotalEpsilon
 
 
 def total_epsilon(
@@ -149,8 +48,8 @@ def total_epsilon(
         ``flips ln r``, flips being the bits in which two permanent responses can differ.
     the whole trajectory, change times secret
         memoized none; second round ``min(T L, (1 - 1/d) T L + m epsilon)`` with L = ``flips ln r``
-        for trajectories of at most d >= 2 different answers each; m is d, or d - 1 if there are
-        no others.
+        for histories of at most d >= 2 different answers each; m is d, or d - 1 if there are no
+        others. The proof is at :func:`deniable.analysis.longitudinal.trajectory`.
 
     Parameters
     ----------
@@ -175,18 +74,6 @@ def total_epsilon(
     ------
     ParameterError
         If a parameter is out of range.
-
-    Notes
-    -----
-    The last bound. Two trajectories that differ on D days have likelihoods within ``e^(D L)`` of
-    each other: condition on the permanent responses of all values, then compare day by day. So
-    ``T L`` bounds any two. Renaming the answers of one trajectory costs at most ``d epsilon``, for
-    that many permanent responses are drawn for other values. Days fall into a d by d table by the
-    two trajectories' answers, and its d cyclic renamings share them out: one of them makes the
-    two agree on at least T/d days. That gives ``(1 - 1/d) T L + d epsilon``. If both draw from
-    the same d answers, one of the renamings is none at all and costs nothing; with D days of
-    difference the best other one agrees on D/(d-1) days, and the lesser of ``D L`` and
-    ``(T - D/(d-1)) L + d epsilon`` is largest where they meet: ``(1 - 1/d) (T L + d epsilon)``.
 
     References
     ----------
@@ -218,32 +105,6 @@ def total_epsilon(
         delta=fail,
         rows=tuple(table.rows()),
     )
-
-
-def unchanging(mechanism: Mechanism, reports: int) -> float:
-    """Return the epsilon of T second-round reports about one answer.
-
-    ``sum over (a, b) of ln((a r^T + 1-a) / (b r^T + 1-b))``; it is attained, and stays below the
-    permanent epsilon.
-    """
-    weight = reports * _log_ratio(mechanism)
-    total = sum(_log_mix(a, weight) - _log_mix(b, weight) for a, b in _chains(mechanism))
-    return min(total, float(mechanism.epsilon))
-
-
-def changed_day(mechanism: Mechanism) -> float:
-    """Return ``flips ln(p2/q2)``: two histories that differ on one day, the rest known."""
-    return mechanism.flips * _log_ratio(mechanism)
-
-
-def trajectory(mechanism: Mechanism, reports: int, answers: int) -> float:
-    """Return the bound for any two trajectories of at most ``answers`` >= 2 different answers.
-
-    See the notes of :func:`total_epsilon` for the proof.
-    """
-    day_by_day = reports * changed_day(mechanism)
-    renamed = answers - 1 if answers == mechanism.classes else answers
-    return min(day_by_day, (1 - 1 / answers) * day_by_day + renamed * float(mechanism.epsilon))
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,8 +181,9 @@ class _Table:
             return self._only("one changed day, the rest known", fresh, unit)
         second = None
         if self.mechanism.second is not None:
-            second = changed_day(self.mechanism)
-            unit += f"; second round {self.mechanism.flips} x ln(p2/q2)"
+            bound = changed_day(self.mechanism)
+            second = bound.epsilon
+            unit += f"; second round {bound.name}"
         return Row("one changed day, the rest known", None, second, fresh, unit)
 
     def _whole(self, fresh: Bound) -> Row:
@@ -333,10 +195,11 @@ class _Table:
         if d == 1:
             return self._only("the whole trajectory, change times secret", fresh, unit)
         second = None
-        if self.mechanism.second is not None:
-            second = trajectory(self.mechanism, self.reports, d)
-            unit += "; second round grows with every report"
         unit += "; memoized has no bound"
+        if self.mechanism.second is not None:
+            bound = trajectory(self.mechanism, self.reports, d)
+            second = bound.epsilon
+            unit += f"; second round {bound.name}, growing with every report"
         return Row("the whole trajectory, change times secret", None, second, fresh, unit)
 
     def _only(self, protects: str, fresh: Bound, unit: str) -> Row:
@@ -352,24 +215,5 @@ class _Table:
         return f"fresh by {fresh.name}{failing}"
 
 
-def _chains(mechanism: Mechanism) -> Sequence[tuple[float, float]]:
-    return [(float(a), float(b)) for a, b in mechanism.chains]
-
-
-def _log_ratio(mechanism: Mechanism) -> float:
-    """Return ln(p2/q2) of the second round."""
-    p2, q2 = mechanism.second or (1, 1)
-    return math.log(p2 / q2)
-
-
-def _log_mix(share: float, weight: float) -> float:
-    """Return ``ln(share e^weight + 1 - share)`` for weight >= 0, without overflow."""
-    return weight + math.log(share + (1 - share) * math.exp(-weight))
-
-
 def _answers(d: int) -> str:
     return "one answer" if d == 1 else f"at most {d} different answers"
-
-
-def _shown(value: float | None) -> str:
-    return "no bound" if value is None else f"{value:,.6g}"

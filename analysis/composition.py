@@ -172,15 +172,11 @@ def randomized_response(epsilon: float) -> Losses:
 def mechanism_losses(mechanism: Mechanism) -> Losses:
     """Return the losses of one permanent response between two values.
 
-    A response speaks for the one value if all of the chains in which the two differ do, and for
-    the other if none does; otherwise it tells neither.
+    A response speaks for a value if all chains in which the two differ do: with probability
+    ``prod a`` if it is the true one and ``prod b`` if the other is. Otherwise it tells neither.
     """
-    first, second = zip(*mechanism.chains, strict=True)
-    if len(first) == 1:  # a symbol: the state that speaks for the other value is as likely as b
-        gain, loss = float(first[0]), float(second[0])
-    else:
-        gain = float(math.prod(first))
-        loss = float(math.prod(1 - a for a in first))
+    gain = math.prod(float(a) for a, _ in mechanism.chains)
+    loss = math.prod(float(b) for _, b in mechanism.chains)
     return Losses(float(mechanism.epsilon), gain, max(0.0, 1 - gain - loss), loss)
 
 

@@ -57,7 +57,7 @@ class Level:
         """Standard errors to either side of the estimate.
 
         >>> round(Level(0.05).z, 6), round(Level(0.05, family=16).z, 6)
-        (1.959964, 2.955004)
+        (1.959964, 2.955167)
         """
         return -NormalDist().inv_cdf(self.tail)
 

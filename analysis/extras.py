@@ -20,6 +20,7 @@ def extra() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as exc:
+        name = (exc.name or "a dependency").partition(".")[0]
         raise MissingExtraError(
-            f"{exc.name} is not installed; pip install 'deniable[analysis]'"
+            f"{name} is not installed; pip install 'deniable[analysis]'"
         ) from exc

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike, fspath
 
+from deniable.protocol.errors import ParameterError
 from deniable.protocol.tally import Tally
 
 from .estimation import estimate_tallies
 from .inputs import Number
+from .pooling import POOLS, pool_mean
 from .results import EstimateSeries
 from .selection import Selection, absent, select, which_survey
 from .sources import PeriodState, PeriodStates, Source, open_source
@@ -30,6 +32,7 @@ def estimate(
     confidence: Number = 0.95,
     simultaneous: bool = False,
     post_process: str = "none",
+    pool: str | None = None,
 ) -> EstimateSeries:
     """Estimate how many devices answer what, from released tallies.
 
@@ -51,12 +54,14 @@ def estimate(
         At most one of them: one period by name, the last so many, or all; otherwise the latest.
     confidence, simultaneous, post_process
         As for :func:`deniable.analysis.debias`; ``simultaneous`` is over the values of a period.
+    pool : "mean", optional
+        One result for all periods, see :func:`deniable.analysis.pooling.pool_mean`.
 
     Returns
     -------
     EstimateSeries
-        One result for each period, oldest first. Periods are never pooled: memoized noise is the
-        same in each, so their errors do not average out.
+        One result for each period, oldest first. Periods are pooled only by ``pool``: memoized
+        noise is the same in each, so their errors do not average out.
 
     Raises
     ------
@@ -67,25 +72,25 @@ def estimate(
     ParameterError
         If an option is out of range.
     """
+    if pool not in (None, *POOLS):
+        raise ParameterError(f"pool must be one of {', '.join(POOLS)}: {pool}")
     selection = Selection(version, segment, period, last, every)
     place = _opened(source, token)
     states = place.states(survey)
     name = which_survey(states, question, survey)
     states = tuple(s for s in states if (s.survey, s.question) == (name, question))
     chosen = select(place.tallies(name, question), selection, states)
-    return EstimateSeries(
-        tuple(
-            estimate_tallies(
-                tallies,
-                confidence=confidence,
-                simultaneous=simultaneous,
-                post_process=post_process,
-                notes=_notes(tallies, segment, states),
-            )
-            for tallies in chosen
-        ),
-        selection.listed,
+    made = tuple(
+        estimate_tallies(
+            tallies,
+            confidence=confidence,
+            simultaneous=simultaneous,
+            post_process=post_process,
+            notes=_notes(tallies, segment, states),
+        )
+        for tallies in chosen
     )
+    return EstimateSeries((pool_mean(made),)) if pool else EstimateSeries(made, selection.listed)
 
 
 def periods(source: Place, *, token: str | None = None, survey: str | None = None) -> PeriodStates:

@@ -59,6 +59,8 @@ class Estimates:
         several were added up; ``segments`` then names them (None: devices that named none).
     batches : tuple of str
         Of a ``once`` question: the weeks whose batches were added up.
+    pooled : tuple of str
+        The periods of which this is the mean, if it is one.
     n : int
         Devices that reported.
     mechanism : str
@@ -91,6 +93,7 @@ class Estimates:
     segment: str | None = None
     segments: tuple[str | None, ...] = ()
     batches: tuple[str, ...] = ()
+    pooled: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     columns: ClassVar[tuple[str, ...]] = (
@@ -125,6 +128,8 @@ class Estimates:
             summed["segments"] = list(self.segments)
         if self.batches:
             summed["batches"] = list(self.batches)
+        if self.pooled:
+            summed["periods"] = list(self.pooled)
         return {
             **self._common(),
             **summed,

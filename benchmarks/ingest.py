@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 from deniable.protocol.report import device_name, report_document, request_document
 from deniable.protocol.response import Response
@@ -64,7 +64,9 @@ def serve(variant: str, store: str) -> None:
         @app.post("/v1/reports")
         def parse() -> Reply:
             msgspec.json.decode(request.get_data(cache=False))
-            return Reply(b'{"accepted":10,"duplicate":0,"rejected":[]}', mimetype="application/json")
+            return Reply(
+                b'{"accepted":10,"duplicate":0,"rejected":[]}', mimetype="application/json"
+            )
 
     else:
         group = 1 if variant == "single commit" else Config.max_group
@@ -80,9 +82,9 @@ def running(variant: str, folder: str) -> Iterator[int]:
     store = str(Path(folder) / f"{variant.replace(' ', '-')}.db")
     command = [sys.executable, "-P", __file__, "--serve", variant, "--store", store]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
+        output = cast("IO[str]", process.stdout)
         try:
-            yield int(process.stdout.readline().rsplit(":", 1)[1])
+            yield int(output.readline().rsplit(":", 1)[1])
         finally:
             process.send_signal(signal.SIGKILL)
 
@@ -151,7 +153,7 @@ def main() -> None:
     rates: dict[str, list[float]] = {variant: [] for variant in VARIANTS}
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         ports = {v: stack.enter_context(running(v, folder)) for v in VARIANTS}
-        for variant, port in ports.items():
+        for port in ports.values():
             drive(port, load, options.connections, 0.5)
         for number in range(options.rounds):
             for variant in VARIANTS:

@@ -118,11 +118,14 @@ class Client:
         except ParameterError as exc:
             engine.refuse("wrong_answer")
             error: Exception = exc
+        except BusyStore as exc:
+            engine.refuse("busy")
+            error = exc
         except Exception as exc:
             self._fail(exc)
             error = exc
         del value
-        self._raise(error)
+        self._raise(error.with_traceback(None))  # without the frames that held the value
 
     def flush(self, force: bool = False) -> Flushed:
         """Send what is due now, instead of waiting for the background thread to do it.
@@ -200,17 +203,13 @@ class Client:
             return otherwise
 
     def _raise(self, error: Exception) -> None:
-        """Raise a mistake of the app if it asked for that, without the frames that hold a value.
-
-        What is wrong with the store is not the app's mistake.
-        """
+        """Raise a mistake of the app, if it asked for that; a store's fault is none of its."""
         if self._strict and not isinstance(error, StoreError):
-            raise error.with_traceback(None)
+            raise error
 
     def _fail(self, exc: Exception) -> None:
         """Go silent for good, unless it was only another process that took too long."""
         if isinstance(exc, BusyStore) and self._engine is not None:
-            self._engine.refuse("busy")
             return
         known = isinstance(exc, DeniableError)
         self._shut(str(exc) if known else f"an error inside deniable ({type(exc).__name__})")

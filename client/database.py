@@ -15,7 +15,7 @@ from typing import Any
 
 from deniable.protocol.errors import StoreError
 
-from .faults import fault
+from .faults import BusyStore, fault
 from .schema import connect
 
 _ABANDONED: list[object] = []
@@ -38,6 +38,10 @@ class Database:
             self._inherited = False
             if db is not None:
                 db.close()
+
+    def hurry(self) -> None:
+        """From now on, wait for other processes hardly at all."""
+        self.rows("PRAGMA busy_timeout = 100")
 
     def __enter__(self) -> Database:
         return self
@@ -64,6 +68,9 @@ class Database:
         """
         with self.lock:
             db = self._connection()
+            interrupted = db.in_transaction
+            if interrupted:
+                raise BusyStore("the store is in use by what this call interrupted; try again")
             try:
                 db.execute("BEGIN IMMEDIATE")
                 try:

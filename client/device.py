@@ -140,11 +140,14 @@ def _erase(paths: list[Path], options: argparse.Namespace) -> int:
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             return _complain("nothing was erased; answer y, or use --yes")
-    return _each(
+    status = _each(
         paths,
         lambda store: store.erase(datetime.now(UTC)),
-        "erased; nothing links earlier reports to answers any more, and nothing will be sent",
+        "erased; nothing here links earlier reports to answers, and nothing will be sent",
     )
+    for copy in (copy for path in paths if path.exists() for copy in stores_aside(path)):
+        status = _complain(f"{copy}: a damaged copy, which may hold the secret; delete it")
+    return status
 
 
 def _each(paths: list[Path], act: Callable[[Store], None], done: str) -> int:

@@ -141,6 +141,7 @@ class Engine:
         self._transport.close()
         self._uploader.stop(_JOIN_SECONDS)
         try:
+            self._db.hurry()
             self._save_counts()
         finally:
             self._db.close()
@@ -177,10 +178,12 @@ class Engine:
             self._outbox.drop_closed()
 
     def _save_counts(self) -> None:
-        counts, self._refused = self._refused, Counter()
+        counts = self._refused.copy()
         if counts:
             with self._db.transaction():
                 self._store.count(counts)
+            self._refused.subtract(counts)
+            self._refused = +self._refused
 
 
 def _open(path: Path, mode: str, max_epsilon: Decimal) -> Database:

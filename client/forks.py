@@ -28,12 +28,14 @@ _one_fork = threading.Lock()
 
 def watch(client: Forkable) -> None:
     """Keep a client whole over forks, for as long as it lives."""
-    _living.add(client)
+    with _one_fork:
+        _living.add(client)
 
 
 def unwatch(client: Forkable) -> None:
     """Forget a client that was closed."""
-    _living.discard(client)
+    with _one_fork:
+        _living.discard(client)
 
 
 def _before() -> None:

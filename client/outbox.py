@@ -90,7 +90,7 @@ class Outbox:
             if not mine:
                 return None
             self.drop_closed()
-            if parcel := self._next(force=False, tried=set()):
+            if not self.paused and (parcel := self._next(force=False, tried=set())):
                 self._deliver(parcel, delivery)
         return delivery
 

@@ -61,7 +61,7 @@ class Recorder:
         self._defaults = [q for q in survey.questions.values() if q.default is not None]
         self.next_defaults: datetime | None = None
 
-    def record(self, name: str, value: object, now: datetime) -> Outcome:
+    def record(self, name: object, value: object, now: datetime) -> Outcome:
         """Randomize and enqueue one answer, durably; the second in a period is ignored.
 
         Raises
@@ -71,12 +71,12 @@ class Recorder:
         StoreError
             If the store cannot be used.
         """
-        question = self._survey.questions.get(name)
+        question = self._survey.questions.get(name) if isinstance(name, str) else None
         if question is None:
             known = ", ".join(self._survey.questions)
             raise ParameterError(f"question: the survey has no such question; use one of {known}")
         symbol = question.encode(value)
-        settled = self._settled.get(name)
+        settled = self._settled.get(question.id)
         if settled is not None and settled[0] <= now < settled[1]:
             return "answered" if settled[2] == "queued" else settled[2]
         if not plausible(now):
@@ -88,7 +88,7 @@ class Recorder:
             with self._db.transaction():
                 outcome = self._answer(question, period, symbol, now)
         if outcome != "off":
-            self._settled[name] = (period.start, period.end, outcome)
+            self._settled[question.id] = (period.start, period.end, outcome)
         return outcome
 
     def decide_defaults(self, now: datetime) -> bool:

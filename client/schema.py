@@ -57,7 +57,7 @@ CREATE TABLE counters (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
 """
 _NAMES = {"answered", "counters", "device", "ledger", "queue", "seen"}
 
-_BUSY_SECONDS = 0.5
+_BUSY_SECONDS = 2.0
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -119,8 +119,9 @@ def _open(path: Path) -> sqlite3.Connection:
 def _keep_private(path: Path) -> None:
     """Take from others whatever rights a copy of the store has given them."""
     with suppress(OSError):
-        if path.stat().st_mode & 0o077:
-            path.chmod(0o600)
+        mode = path.stat().st_mode
+        if mode & 0o077:
+            path.chmod(mode & 0o700)
 
 
 def _fill(draft: Path, mode: str, ceiling: str) -> None:

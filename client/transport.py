@@ -60,8 +60,12 @@ class Transport:
         """Send one body; a failure of any kind is a reply with status 0."""
         if self._closed or (self._exchange is not None and self._exchange.is_alive()):
             return Reply()
-        exchange = self._exchange = _Exchange(connection, self._url, body)
-        exchange.start()
+        exchange = _Exchange(connection, self._url, body)
+        try:
+            exchange.start()
+        except RuntimeError:  # no more threads, or the interpreter is ending
+            return Reply()
+        self._exchange = exchange
         exchange.over.wait(DEADLINE)
         return exchange.reply
 

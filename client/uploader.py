@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from .faults import BusyStore
@@ -53,11 +54,11 @@ class Uploader:
             if self._stopped or self._outbox.paused:
                 return
             self._woken = True
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(
-                    target=self._run, name="deniable-uploader", daemon=True
-                )
-                self._thread.start()
+            if self._thread is None:
+                thread = threading.Thread(target=self._run, name="deniable-uploader", daemon=True)
+                with suppress(RuntimeError):  # no more threads, or the interpreter is ending
+                    thread.start()
+                    self._thread = thread
             self._changed.notify()
 
     def stop(self, seconds: float) -> None:
@@ -81,18 +82,30 @@ class Uploader:
 
     def _run(self) -> None:
         try:
-            while not self._stopped and not self._outbox.paused:
+            while self._goes_on():
                 self._sleep(self._round())
         except Exception as exc:
+            with self._changed:
+                self._thread = None
             if not self._stopped:
                 self._on_fault(exc)
+
+    def _goes_on(self) -> bool:
+        """Return whether the thread has something to do; if not, the next wake starts another."""
+        with self._changed:
+            if not self._stopped and not self._outbox.paused:
+                return True
+            self._thread = None
+            return False
 
     def _sleep(self, until: datetime | None) -> None:
         """Wait until a moment of the clock, or for ever, or until there is news."""
         with self._changed:
             if not self._woken and not self._stopped:
-                left = _NAP if until is None else min(until - self._clock(), _NAP)
-                self._changed.wait(max(left.total_seconds(), 0))
+                seconds = None
+                if until is not None:
+                    seconds = max(min(until - self._clock(), _NAP).total_seconds(), 0)
+                self._changed.wait(seconds)
             self._woken = False
 
     def _round(self) -> datetime | None:

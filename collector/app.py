@@ -31,9 +31,9 @@ def create_app(config: Config) -> Flask:
     """
     app = Flask(__name__, static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = MAX_COMPRESSED
-    problems.install(app)
-    flood = FloodLimit(app, config)
+    flood = FloodLimit(config)
     collector = Collector(config)
+    problems.install(app, collector.metrics.refused)
     app.extensions[EXTENSION] = collector
     app.register_blueprint(ingest_blueprint(collector, flood))
     app.register_blueprint(public_blueprint(collector))

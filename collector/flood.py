@@ -87,7 +87,7 @@ class FloodLimit:
     The names it counts under are an HMAC with a key that lives as long as this process.
     """
 
-    def __init__(self, app: Flask, config: Config) -> None:
+    def __init__(self, config: Config) -> None:
         self._item = limits.parse(config.flood_limit)
         self._key = os.urandom(32)
         uri = config.flood_storage
@@ -99,14 +99,11 @@ class FloodLimit:
         )
         logging.getLogger("flask-limiter").disabled = True
         try:
-            limiter.init_app(app)
+            # An app of its own: the hooks it gets are for limits on whole routes, and here the
+            # pseudonym is known only after the body was read.
+            limiter.init_app(Flask(__name__))
         except (ConfigurationError, StorageError, ValueError) as exc:
             raise ParameterError("flood_storage must be memory:// or redis://HOST") from exc
-        # The hooks are for limits on whole routes; here the pseudonym is known only after the
-        # body was read, so the limiter is asked from the view.
-        app.before_request_funcs.clear()
-        app.after_request_funcs.clear()
-        app.teardown_request_funcs.clear()
         self._limiter = limiter
 
     def check(self, survey: str, device: bytes) -> None:

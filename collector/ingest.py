@@ -95,8 +95,6 @@ def _tag(collector: Collector, device: bytes, entries: list[Entry], submission: 
             submission.closed.extend(index for index, _, _ in part)
         except MissingKeyError:
             raise unavailable("the period's key is missing; nothing counts in it", 3600) from None
-        except StoreError:
-            raise unavailable("the store cannot be used") from None
 
 
 def _commit(collector: Collector, submission: Submission) -> None:

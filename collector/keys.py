@@ -88,22 +88,22 @@ class KeyRing:
 
     def destroy(self, scope: Scope) -> None:
         """Forget a key, overwrite its file and unlink it; nothing happens if there is none."""
+        path = self._path(scope)
         with self._lock:
             self._keys.pop(scope, None)
-            path = self._path(scope)
             try:
                 descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+                try:
+                    os.write(descriptor, bytes(KEY_BYTES))
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+                path.unlink()
+                self._sync_directory()
             except FileNotFoundError:
                 return
             except OSError as exc:
                 raise StoreError(f"{path}: cannot be destroyed ({exc.strerror})") from exc
-            try:
-                os.write(descriptor, bytes(KEY_BYTES))
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            path.unlink()
-            self._sync_directory()
 
     def _obtain(self, scope: Scope) -> tuple[bytes, bytes]:
         with self._lock:

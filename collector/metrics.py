@@ -22,6 +22,12 @@ class Metrics:
             "deniable_reports_rejected", "Reports refused.", ["code"], registry=registry
         )
         self.rejected = {code: rejected.labels(code) for code in CODES}
+        self._refused = Counter(
+            "deniable_requests_refused",
+            "Requests answered with a problem.",
+            ["status"],
+            registry=registry,
+        )
         self.released = Counter("deniable_tallies_released", "Released.", registry=registry)
         self.destroyed = Counter(
             "deniable_tallies_destroyed", "Destroyed: the crowd was too small.", registry=registry
@@ -35,6 +41,10 @@ class Metrics:
         self._waiting = Gauge(
             "deniable_requests_waiting", "Requests that wait for a commit.", registry=registry
         )
+
+    def refused(self, status: int) -> None:
+        """Count a request that was answered with a problem."""
+        self._refused.labels(str(status)).inc()
 
     def watch_queue(self, waiting: Callable[[], float]) -> None:
         """Read the queue's length whenever the meters are read."""

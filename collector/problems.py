@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
 import msgspec
 from flask import Flask, Response
 from werkzeug.exceptions import HTTPException
 
+from deniable.protocol.errors import StoreError
 from deniable.protocol.limits import MAX_COMPRESSED
 
 LOG = logging.getLogger("deniable.collector")
@@ -58,12 +59,6 @@ def problem_body(status: int, detail: str) -> bytes:
     return msgspec.json.encode(document)
 
 
-def problem_response(problem: HTTPProblem) -> Response:
-    """Return the response to a request that is refused."""
-    body = problem_body(problem.status, problem.detail)
-    return Response(body, problem.status, problem.headers, content_type=CONTENT_TYPE)
-
-
 def where(exc: BaseException) -> str:
     """Name an exception's kind and the line it came from, and nothing it says."""
     frames = traceback.extract_tb(exc.__traceback__)
@@ -71,19 +66,31 @@ def where(exc: BaseException) -> str:
     return f"{type(exc).__name__}{place}"
 
 
-def install(app: Flask) -> None:
-    """Answer every error of an app with a problem."""
-    app.register_error_handler(HTTPProblem, problem_response)
-    app.register_error_handler(Exception, _unforeseen)
+def install(app: Flask, refused: Callable[[int], None]) -> None:
+    """Answer every error of an app with a problem, and tell ``refused`` its status."""
 
+    def answer(problem: HTTPProblem) -> Response:
+        refused(problem.status)
+        body = problem_body(problem.status, problem.detail)
+        return Response(body, problem.status, problem.headers, content_type=CONTENT_TYPE)
 
-def _unforeseen(exc: Exception) -> Response | HTTPException:
-    if not isinstance(exc, HTTPException):
+    def unforeseen(exc: Exception) -> Response | HTTPException:
+        if isinstance(exc, HTTPException):
+            return exc if (exc.code or 500) < 400 else answer(_translated(exc))
         LOG.error("%s while answering a request", where(exc))
-        return problem_response(HTTPProblem(500, "the collector failed; its log says where"))
+        return answer(HTTPProblem(500, "the collector failed; its log says where"))
+
+    def store_failed(exc: StoreError) -> Response:
+        LOG.error("%s", exc)
+        return answer(unavailable("the store cannot be used now"))
+
+    app.register_error_handler(HTTPProblem, answer)
+    app.register_error_handler(StoreError, store_failed)
+    app.register_error_handler(Exception, unforeseen)
+
+
+def _translated(exc: HTTPException) -> HTTPProblem:
+    """Return one of Flask's own errors, such as for a path that is not there."""
     status = exc.code or 500
-    if status < 400:
-        return exc
-    headers = {name: value for name, value in exc.get_headers() if name in ("Allow",)}
-    detail = DETAILS.get(status, HTTPStatus(status).phrase.lower())
-    return problem_response(HTTPProblem(status, detail, headers))
+    allowed = {name: value for name, value in exc.get_headers() if name == "Allow"}
+    return HTTPProblem(status, DETAILS.get(status, HTTPStatus(status).phrase.lower()), allowed)

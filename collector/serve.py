@@ -45,9 +45,9 @@ def serve(config: Config, host: str, port: int, announce: Callable[[str], None])
     Raises
     ------
     StoreError
-        If the store or the address cannot be used.
+        If the store cannot be used.
     ParameterError
-        If a survey contradicts what was loaded before.
+        If the address cannot be used, or a survey contradicts what was loaded before.
     """
     logging.basicConfig(level=logging.WARNING, handlers=[DiscreetHandler()], force=True)
     with closing(listen(host, port)) as listening:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+from contextlib import suppress
 from typing import Any, cast
 
 from flask import Flask
@@ -11,7 +12,7 @@ from waitress.channel import HTTPChannel
 from waitress.server import BaseWSGIServer, create_server
 from waitress.task import ErrorTask
 
-from deniable.protocol.errors import StoreError
+from deniable.protocol.errors import ParameterError
 from deniable.protocol.limits import MAX_COMPRESSED
 
 from .problems import CONTENT_TYPE, DETAILS, problem_body
@@ -19,6 +20,8 @@ from .problems import CONTENT_TYPE, DETAILS, problem_body
 THREADS = 64
 CONNECTIONS = 1000
 MAX_HEADER = 16 * 1024
+LINGER = 8 * 1024 * 1024
+"""Bytes read from a client after its request was refused."""
 
 
 class ProblemTask(ErrorTask):
@@ -32,13 +35,46 @@ class ProblemTask(ErrorTask):
         self.response_headers = [("Content-Type", CONTENT_TYPE)]
         self.set_close_on_finish()
         self.content_length = len(body)
+        cast("Channel", self.channel).refused = True
         self.write(body)
 
 
 class Channel(HTTPChannel):
-    """One connection."""
+    """One connection; after a refusal it lingers."""
 
     error_task_class = ProblemTask
+    refused = False
+
+    def handle_close(self) -> None:
+        """Close, or first say that nothing more will be sent."""
+        if self.refused and self.connected and self.socket is not None:
+            self.refused = False
+            self.will_close = False
+            with suppress(OSError):
+                self.socket.shutdown(socket.SHUT_WR)
+            self.__class__ = LingeringChannel
+        else:
+            super().handle_close()
+
+
+class LingeringChannel(Channel):
+    """A connection whose request was refused, until its client has read that.
+
+    Closing a socket with unread data resets the connection, and a client that is still sending
+    its body would see the reset instead of the refusal.
+    """
+
+    unread = LINGER
+
+    def readable(self) -> bool:
+        """Read on."""
+        return True
+
+    def handle_read(self) -> None:
+        """Throw away what comes; the end of it closes the connection by itself."""
+        self.unread -= len(self.recv(self.adj.recv_bytes))
+        if self.unread <= 0:
+            self.handle_close()
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -46,14 +82,14 @@ def listen(host: str, port: int) -> socket.socket:
 
     Raises
     ------
-    StoreError
+    ParameterError
         If it cannot.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address, family=family, backlog=CONNECTIONS)
     except OSError as exc:
-        raise StoreError(f"cannot listen on {host}:{port}: {exc.strerror}") from exc
+        raise ParameterError(f"cannot listen on {host}:{port}: {exc.strerror}") from exc
 
 
 def socket_url(listening: socket.socket) -> str:
@@ -76,6 +112,7 @@ def make_server(app: Flask, listening: socket.socket) -> BaseWSGIServer:
         inbuf_overflow=4 * MAX_COMPRESSED,
         max_request_header_size=MAX_HEADER,
         ident="",
+        clear_untrusted_proxy_headers=False,  # nothing here reads them
         log_socket_errors=False,
         asyncore_use_poll=True,
     )

@@ -71,7 +71,7 @@ class Collector:
         now = self.config.clock()
         ahead = now - self.writer.watermark
         closing = None
-        if self.writer.watermark != _BEGINNING and ahead > self.config.max_advance:
+        if ahead > self.config.max_advance:
             if not self._doubted:
                 LOG.warning(
                     "the clock is %d days past the last release, so none is made by itself; "
@@ -134,6 +134,8 @@ class Collector:
 
 def _register(store: Store, config: Config) -> Catalogue:
     with store.transaction() as tx:
+        if tx.watermark() == _BEGINNING:
+            tx.raise_watermark(config.clock())  # what closed before there was a store stays closed
         for survey in config.surveys:
             register(tx, survey)
         return Catalogue.read(tx)

@@ -8,7 +8,6 @@ edited threshold gets past.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -117,6 +116,8 @@ def load_survey(path: str | Path) -> Survey:
         if source.suffix == ".json":
             document = json.loads(text, parse_float=Decimal)
         else:
+            import tomllib  # an app that ships the compiled survey never loads it
+
             document = tomllib.loads(text, parse_float=Decimal)
     except (ValueError, RecursionError, ArithmeticError) as exc:
         form = "JSON" if source.suffix == ".json" else "TOML"

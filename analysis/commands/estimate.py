@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import click
 
+from ..pooling import POOLS
 from ..query import estimate
 from . import options
 
@@ -25,6 +26,11 @@ from . import options
 @click.option("--period", metavar="P", help="Such as 2026-11-30; otherwise the latest released.")
 @click.option("--last", type=options.WHOLE, metavar="N", help="The last N released periods.")
 @click.option("--all", "every", is_flag=True, help="All released periods.")
+@click.option(
+    "--pool",
+    type=click.Choice(POOLS),
+    help="One result for all periods asked for: the mean, with the mean of their errors.",
+)
 @options.intervals
 @options.form
 def command(
@@ -36,6 +42,7 @@ def command(
     period: str | None,
     last: int | None,
     every: bool,
+    pool: str | None,
     confidence: Decimal,
     simultaneous: bool,
     post_process: str,
@@ -43,8 +50,8 @@ def command(
 ) -> None:
     """Estimate how many devices answer what to QUESTION.
 
-    A yes/no question gives one estimate, of true. Several periods are listed, never pooled:
-    the noise of memoized answers is the same in each.
+    A yes/no question gives one estimate, of true. Several periods are listed rather than
+    pooled: the noise of memoized answers is the same in each, and does not average out.
     """
     result = estimate(
         question,
@@ -59,5 +66,6 @@ def command(
         confidence=confidence,
         simultaneous=simultaneous,
         post_process=post_process,
+        pool=pool,
     )
     options.emit(result, form)

@@ -11,7 +11,8 @@ import click
 from deniable.protocol.errors import StoreError, SurveyError
 from deniable.protocol.survey import compile_survey, load_survey
 
-from ..surveys import SurveyProblems, check_survey, diff
+from ..bills import SurveyProblems
+from ..surveys import check_survey, diff
 from . import options
 
 FILE = click.Path(path_type=Path)

@@ -163,6 +163,17 @@ def test_what_does_not_fit_is_refused(
         debias(counts, **({"mechanism": "grr", "epsilon": 2} | wrong))
 
 
+@pytest.mark.parametrize("mechanism", ["grr", "sue", "oue"])
+def test_fake_devices_move_an_estimate_by_what_is_said(mechanism: str) -> None:
+    """1 % of devices that all name a value nobody holds."""
+    k, n = 5, 10**9
+    q = float(build(mechanism, k, Decimal(2)).q)
+    expected = round(0.99 * n * q + 0.01 * n)
+    counts = [n - expected, expected, 0, 0, 0]
+    result = debias(counts, mechanism=mechanism, epsilon=2, n=n)
+    assert result.estimates[1].frequency == pytest.approx(result.fake_bias, rel=1e-6)
+
+
 def test_grr_takes_n_when_it_agrees() -> None:
     assert debias([1, 2], mechanism="grr", epsilon=2, n=3).n == 3
 

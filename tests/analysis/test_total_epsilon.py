@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 from enumeration import outcomes
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deniable.analysis import total_epsilon
-from deniable.analysis.accounting import changed_day, trajectory, unchanging
+from deniable.analysis.longitudinal import changed_day, trajectory, unchanging
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.mechanisms import Mechanism, build
 
@@ -125,7 +127,7 @@ def test_one_changed_day_is_bounded_and_nearly_reached(case: tuple[Device, int])
         for a, b in product(trajectories(k, days), repeat=2)
         if differ(a, b) == 1 and k**days < 100
     ]
-    found, bound = worst(device, pairs), changed_day(device.mechanism)
+    found, bound = worst(device, pairs), changed_day(device.mechanism).epsilon
     assert found <= bound + 1e-9
     first = device.mechanism.epsilon_first
     assert first is not None
@@ -138,7 +140,7 @@ def test_whole_trajectories_stay_within_the_bound(case: tuple[Device, int]) -> N
     for changes in range(1, days):
         found = worst_of_any(device, trajectories(mechanism.k, days, changes))
         answers = min(changes + 1, mechanism.k)
-        assert found <= trajectory(mechanism, days, answers) + 1e-9
+        assert found <= trajectory(mechanism, days, answers).epsilon + 1e-9
 
 
 def test_values_whose_pattern_of_change_is_public(case: tuple[Device, int]) -> None:
@@ -159,15 +161,15 @@ def test_published_growth_of_two_rounds(days: int, changed: float, whole: float)
     one_day = [(a, b) for a, b in product(trajectories(2, days), repeat=2) if differ(a, b) == 1]
     assert worst(device, one_day) == pytest.approx(changed, abs=1e-4)
     assert worst_of_any(device, trajectories(2, days)) == pytest.approx(whole, abs=0.005)
-    assert whole <= trajectory(device.mechanism, days, 2)
+    assert whole <= trajectory(device.mechanism, days, 2).epsilon
 
 
 def test_the_trajectory_bound_is_worth_its_proof() -> None:
     """Over a year of yes/no answers it is half of the bound that compares day by day."""
     mechanism = build("grr", 2, *TWO_ONE)
-    day_by_day = 365 * changed_day(mechanism)
+    day_by_day = 365 * changed_day(mechanism).epsilon
     assert day_by_day == pytest.approx(365 * 1.4076060, abs=1e-3)
-    assert trajectory(mechanism, 365, 2) == pytest.approx(day_by_day / 2 + 2, abs=1e-9)
+    assert trajectory(mechanism, 365, 2).epsilon == pytest.approx(day_by_day / 2 + 2, abs=1e-9)
 
 
 def test_without_a_second_round_a_change_is_certain() -> None:
@@ -218,6 +220,21 @@ def test_published_loss_of_an_unchanging_value(days: int, expected: float) -> No
     mechanism = build("grr", 2, *TWO_ONE)
     assert unchanging(mechanism, days) == pytest.approx(expected, abs=1e-9)
     assert unchanging(mechanism, days) <= 2
+
+
+@given(
+    epsilon=st.decimals("0.02", "40", places=2),
+    part=st.decimals("0.01", "0.99", places=2),
+    reports=st.integers(1, 10**6),
+    name=st.sampled_from(["grr", "sue", "oue"]),
+    k=st.integers(2, 50),
+)
+def test_the_second_round_never_costs_more_than_the_permanent_one(
+    epsilon: Decimal, part: Decimal, reports: int, name: str, k: int
+) -> None:
+    mechanism = build(name, k, epsilon, epsilon * part)
+    assert float(epsilon * part) * 0.99 < unchanging(mechanism, reports) <= float(epsilon)
+    assert unchanging(mechanism, reports) <= unchanging(mechanism, reports + 1) + 1e-9
 
 
 def test_changes_bound_the_answers() -> None:

@@ -34,13 +34,13 @@ def answer_daily(client: Any, clock: Clock, days: int, name: str, value: Any) ->
 
 
 def test_a_thousand_reports_of_one_answer_are_one_response(
-    start: Any, clock: Clock, store: Path
+    start: Any, clock: Clock, quick_store: Path
 ) -> None:
-    client = start(WIDE)
+    client = start(WIDE, store=quick_store)
     assert len(set(answer_daily(client, clock, 1000, "bits", SIDES[7]))) == 1
-    assert len(rows(store, "SELECT * FROM answered")) == 1000
+    assert len(rows(quick_store, "SELECT * FROM answered")) == 1000
     client.record("bits", SIDES[8])
-    assert len(set(responses(store, "bits"))) == 2
+    assert len(set(responses(quick_store, "bits"))) == 2
 
 
 def test_a_second_round_makes_reports_differ(start: Any, clock: Clock) -> None:
@@ -63,7 +63,7 @@ def test_a_new_process_gives_the_same_response(start: Any, store: Path, tmp_path
 import sys
 from datetime import UTC, datetime
 from deniable.client import Client
-clock = lambda: datetime(2026, 12, 5, tzinfo=UTC)
+clock = lambda: datetime(2026, 12, 1, tzinfo=UTC)
 with Client(sys.argv[1], "http://127.0.0.1:9", sys.argv[2], strict=True, _clock=clock) as client:
     client.record("bits", "side 7")
 """
@@ -172,12 +172,12 @@ def test_without_memoization_the_same_attack_succeeds() -> None:
 
 @pytest.mark.parametrize("truth", [False, True])
 def test_reports_of_a_real_client_average_to_its_permanent_response(
-    start: Any, clock: Clock, store: Path, truth: bool
+    start: Any, clock: Clock, quick_store: Path, truth: bool
 ) -> None:
     """600 reports miss it with odds exp(-2 * 600 * 0.303^2) < 1e-47."""
-    sent = answer_daily(start(ASKED), clock, 600, "coin", truth)
+    sent = answer_daily(start(ASKED, store=quick_store), clock, 600, "coin", truth)
     assert len(sent) == 600
-    ((own,),) = rows(store, "SELECT secret FROM device")
+    ((own,),) = rows(quick_store, "SELECT secret FROM device")
     permanent = permanent_response(own, COIN, int(truth))
     assert permanent is not None
     assert guess(sent) == permanent.out

@@ -100,8 +100,10 @@ def test_nothing_raises_unless_strict(start: Any) -> None:
     client.record("drak", True)
     client.record(["dark"], True)
     client.record(None, None)
-    assert client.status().queued == 0
-    assert client.status().state in ("on", "silent")
+    client.record("dark", True)
+    assert client.status().state == "local"
+    assert client.status().queued == 1
+    assert client.status().dropped == {"wrong_answer": 4}
 
 
 BROKEN: list[dict[str, Any]] = [
@@ -324,3 +326,26 @@ def test_refusals_survive_a_restart(start: Any) -> None:
     with start(strict=False) as client:
         client.record("dark", "yes")
     assert start().status().dropped == {"wrong_answer": 1}
+
+
+def test_an_answer_that_interrupts_another_is_only_counted(start: Any) -> None:
+    """As from a signal handler that runs in the middle of a transaction."""
+    client = start(survey(a=question(), b=question()))
+    with client._engine._db.transaction():
+        client.record("a", True)
+    client.record("b", True)
+    assert client.status().dropped == {"busy": 1}
+    assert client.status().queued == 1
+
+
+def test_an_answer_survives_a_thread_that_cannot_start(
+    start: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    client = start(survey(), consent="on")
+    client.record("dark", True)
+    assert client.flush(force=True).kept == 1
+    assert client.status().state == "on"

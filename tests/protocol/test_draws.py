@@ -98,7 +98,9 @@ def test_below_redraws_what_would_be_uneven() -> None:
     assert Scripted([n, SCALE - 1, 5]).below(n) == 5
     assert Scripted([SCALE - 1]).below(2) == 1, "a divisor of 2^64 rejects nothing"
     assert Scripted([SCALE - 1, SCALE - 2]).below(3) == (SCALE - 2) % 3
-    assert Scripted([]).below(1) == 0, "a choice of one needs no word"
+    draws = Scripted([7])
+    assert draws.below(1) == 0
+    assert word(draws) == 7, "a choice of one takes no word"
 
 
 def test_below_is_uniform_where_a_modulus_is_not() -> None:

@@ -108,6 +108,14 @@ def test_a_threshold_is_a_64_bit_word() -> None:
     assert floor_threshold(Fraction(3, 4)) == ceil_threshold(Fraction(3, 4)) == 3 << 62
 
 
+def test_a_threshold_falls_on_the_side_of_its_epsilon() -> None:
+    """ln 3 lies between two neighbouring decimals; e/(e+1) is 3/4 exactly at ln 3."""
+    below, above = exp(Decimal("1.0986122886681096")), exp(Decimal("1.0986122886681097"))
+    assert below.high < 3 < above.low
+    assert floor_threshold(below / (below + 1)) < 3 << 62 <= floor_threshold(above / (above + 1))
+    assert ceil_threshold(1 / (below + 1)) > 1 << 62 >= ceil_threshold(1 / (above + 1))
+
+
 @given(st.decimals(min_value=0, max_value=10**4, places=25), st.integers(0, 30))
 def test_canonical_is_one_text_of_one_number(number: Decimal, zeros: int) -> None:
     text = canonical(number)

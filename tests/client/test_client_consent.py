@@ -1,0 +1,134 @@
+"""Without a yes nothing leaves: no socket, no thread, no name looked up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from client_kit import DAY, Clock, Collector, question, rows, run, survey, survey_file
+
+WATCHED = """
+import sys, threading
+seen = []
+def hook(event, arguments):
+    if event.startswith("socket."):
+        seen.append(event)
+sys.addaudithook(hook)
+from deniable.client import Client
+path, url, store, consent = sys.argv[1:]
+with Client(path, url, store, consent=consent.replace("off", "on"), strict=True) as client:
+    if consent == "off":
+        client.opt_out()
+        seen.clear()
+    client.record("dark", True)
+    threads = [each.name for each in threading.enumerate()]
+    client.flush()
+    flushed = client.flush(force=True)
+    state = client.status().state
+print(state, flushed.sent, bool(seen), "requests" in sys.modules, len(threads))
+"""
+
+
+@pytest.mark.parametrize(
+    ("consent", "seen"),
+    [
+        ("ask", "local 0 False False 1"),
+        ("off", "off 0 False False 1"),
+        ("on", "on 1 True True 2"),
+    ],
+)
+def test_sockets_and_threads(
+    heard: Collector, tmp_path: Path, store: Path, consent: str, seen: str
+) -> None:
+    """With a yes the same program is seen to use them: the watch works."""
+    path = survey_file(tmp_path / "survey.json", survey())
+    assert run(WATCHED, path, heard.url, store, consent).strip() == seen
+    assert len(heard.requests) == (consent == "on")
+
+
+def test_local_answers_are_kept_until_the_yes(start: Any, heard: Collector, clock: Clock) -> None:
+    client = start(survey(), heard.url)
+    assert client.status().state == "local"
+    client.record("dark", True)
+    assert client.flush(force=True).kept == 1
+    client.opt_in()
+    assert client.status().state == "on"
+    assert client.flush(force=True).sent == 1
+
+
+def test_a_yes_starts_the_thread(start: Any, heard: Collector, clock: Clock) -> None:
+    client = start(survey(), heard.url)
+    client.record("dark", True)
+    clock.advance(2 * DAY)
+    client.opt_in()
+    heard.wait_for(1)
+
+
+def test_local_answers_do_not_pile_up(start: Any, clock: Clock) -> None:
+    client = start()
+    for _ in range(20):
+        client.record("dark", True)
+        clock.advance(DAY)
+    status = client.status()
+    assert status.queued == 4
+    assert status.dropped == {"period_closed": 16}
+
+
+@pytest.mark.parametrize("decision", ["on", "off"])
+@pytest.mark.parametrize("consent", ["on", "ask"])
+def test_a_stored_decision_wins(start: Any, decision: str, consent: str) -> None:
+    with start(consent="ask" if consent == "on" else "on") as client:
+        (client.opt_in if decision == "on" else client.opt_out)()
+    assert start(consent=consent).status().state == decision
+
+
+def test_without_a_decision_the_app_asks_anew(start: Any) -> None:
+    for consent, state in (("on", "on"), ("ask", "local"), ("on", "on")):
+        with start(consent=consent) as client:
+            assert client.status().state == state
+
+
+def test_a_no_erases_the_queue_and_stops(start: Any, heard: Collector, store: Path) -> None:
+    client = start(survey(), heard.url, consent="on")
+    client.record("dark", True)
+    thread = client._engine._uploader._thread
+    assert thread.is_alive()
+    client.opt_out()
+    assert not thread.is_alive()
+    assert rows(store, "SELECT * FROM queue") == []
+    client.record("dark", True)
+    assert client.flush(force=True).sent == 0
+    assert client.status().state == "off"
+    assert "2026-11-30" in client.status().reason
+    assert heard.requests == []
+
+
+def test_a_yes_after_a_no_does_not_answer_a_period_twice(
+    start: Any, heard: Collector, clock: Clock
+) -> None:
+    client = start(survey(), heard.url, consent="on")
+    client.record("dark", True)
+    client.opt_out()
+    client.opt_in()
+    client.record("dark", False)
+    assert client.status().queued == 0
+    clock.advance(DAY)
+    client.record("dark", False)
+    assert client.flush(force=True).sent == 1
+    assert client.status().epsilon_spent == 2
+
+
+def test_a_no_said_elsewhere_is_obeyed(start: Any, heard: Collector, clock: Clock) -> None:
+    """`deniable-device off` while the app runs."""
+    asked = survey(a=question(), b=question())
+    client = start(asked, heard.url, consent="on")
+    client.record("a", True)
+    with start(asked, heard.url) as other:
+        other.opt_out()
+    assert client.flush(force=True).sent == 0
+    client.record("b", True)
+    assert client.status().queued == 0
+    assert client.status().state == "off"
+    assert client._engine._uploader._thread is None
+    assert heard.requests == []

@@ -1,0 +1,281 @@
+"""`deniable-device`, the door of the person whose device it is."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from client_kit import (
+    DAY,
+    Clock,
+    Collector,
+    bytes_of,
+    choice,
+    python,
+    question,
+    responses,
+    rows,
+    survey,
+)
+
+from deniable.client.device import main
+
+SIDES = [f"side {number}" for number in range(256)]
+ASKED = survey(
+    {"linkable": True}, bits=choice(*SIDES, mechanism="oue"), dark=question(period="once")
+)
+
+
+@pytest.fixture
+def used(start: Any, heard: Collector, store: Path, clock: Clock) -> Path:
+    """A store with two reports sent and one waiting."""
+    with start(ASKED, heard.url, consent="on") as client:
+        client._engine._uploader.stop(5)
+        client.record("bits", SIDES[7])
+        client.record("dark", True)
+        client.flush(force=True)
+        clock.advance(DAY)
+        client.record("bits", SIDES[7])
+        client._engine.refuse("ceiling")
+    return store
+
+
+def test_show_tells_everything_but_answers(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "--store", str(used)]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[:9] == [
+        str(used),
+        "  consent   not decided: this app sends reports until you say no",
+        "  reports   2 sent, 1 waiting",
+        "            1 went nowhere: ceiling",
+        "  epsilon   4 spent of at most 100",
+        "  question      answers  last        epsilon  odds",
+        "  acme/bits v1  2        2026-12-01  2        x7.39",
+        "  acme/dark v1  1        once        2        x7.39",
+        "  odds: whoever sees every report about an answer that never changes may hold it at most",
+    ]
+    (response,) = responses(used, "bits")
+    assert response not in out
+
+
+def test_show_as_json(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "--store", str(used), "--format", "json"]) == 0
+    question = {"survey": "acme", "version": 1, "epsilon": "2", "erased": False}
+    assert json.loads(capsys.readouterr().out) == [
+        {
+            "store": str(used),
+            "state": "on",
+            "decided_on": None,
+            "erased": False,
+            "epsilon_spent": "4",
+            "epsilon_ceiling": "100",
+            "queued": 1,
+            "sent": 2,
+            "dropped": {"ceiling": 1},
+            "questions": [
+                {**question, "question": "bits", "answers": 2, "first": "2026-11-30",
+                 "last": "2026-12-01"},
+                {**question, "question": "dark", "answers": 1, "first": "once", "last": "once"},
+            ],
+        }
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("consent", "acts", "words"),
+    [
+        ("ask", [], "not decided: reports stay on this device until you say yes"),
+        ("on", [], "not decided: this app sends reports until you say no"),
+        ("ask", ["on"], "yes, since "),
+        ("on", ["off"], "no, since "),
+        ("on", ["erase"], "no; everything was erased on "),
+        ("on", ["erase", "on"], "yes, since "),
+    ],
+)
+def test_consent_in_words(
+    start: Any, store: Path, consent: str, acts: list[str], words: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    start(consent=consent).close()
+    for act in acts:
+        main([act, "--store", str(store), *(["--yes"] if act == "erase" else [])])
+    capsys.readouterr()
+    assert main(["show", "--store", str(store)]) == 0
+    assert f"  consent   {words}" in capsys.readouterr().out
+
+
+def test_off_erases_what_waits_and_holds(used: Path, start: Any, heard: Collector) -> None:
+    (response,) = responses(used, "bits")
+    assert main(["off", "--store", str(used)]) == 0
+    assert response.encode() not in bytes_of(used.parent)
+    client = start(ASKED, heard.url, consent="on")
+    client.record("bits", SIDES[7])
+    assert client.status().state == "off"
+    assert client.flush(force=True).sent == 0
+    assert len(heard.requests) == 2
+
+
+def test_on_lets_an_app_that_asks_send(start: Any, store: Path, heard: Collector) -> None:
+    with start(ASKED, heard.url) as client:
+        client.record("bits", SIDES[7])
+    assert main(["on", "--store", str(store)]) == 0
+    assert start(ASKED, heard.url).flush(force=True).sent == 1
+
+
+def test_erase_destroys_the_secret_and_keeps_the_tombstones(
+    used: Path, start: Any, heard: Collector, clock: Clock
+) -> None:
+    ((secret,),) = rows(used, "SELECT secret FROM device")
+    (response,) = responses(used, "bits")
+    assert secret in bytes_of(used.parent)
+    assert main(["erase", "--yes", "--store", str(used)]) == 0
+    assert secret not in bytes_of(used.parent)
+    assert response.encode() not in bytes_of(used.parent)
+    assert rows(used, "SELECT question, epsilon, erased FROM ledger") == [
+        ("bits", "2", 1),
+        ("dark", "2", 1),
+    ]
+    with start(ASKED, consent="on") as client:
+        client.record("bits", SIDES[7])
+        status = client.status()
+    assert (status.state, status.queued, status.epsilon_spent) == ("off", 0, 4)
+    assert rows(used, "SELECT secret FROM device") == [(None,)]
+
+
+def test_after_an_erasure_a_yes_answers_new_questions_only(
+    used: Path, start: Any, clock: Clock
+) -> None:
+    ((old,),) = rows(used, "SELECT secret FROM device")
+    main(["erase", "--yes", "--store", str(used)])
+    assert main(["on", "--store", str(used)]) == 0
+    ((new,),) = rows(used, "SELECT secret FROM device")
+    assert len(new) == 32
+    assert new != old
+    client = start(survey({"linkable": True}, bits=choice(*SIDES, mechanism="oue"), new=question()))
+    clock.advance(DAY)
+    client.record("bits", SIDES[7])
+    client.record("new", True)
+    assert responses(used, "bits") == []
+    assert len(responses(used, "new")) == 1
+    assert client.status().dropped == {"ceiling": 1, "erased": 1}
+    assert client.status().epsilon_spent == 6
+
+
+def test_an_app_that_runs_obeys_an_erasure(start: Any, store: Path, heard: Collector) -> None:
+    client = start(ASKED, heard.url, consent="on")
+    client.record("bits", SIDES[7])
+    assert main(["erase", "--yes", "--store", str(store)]) == 0
+    client.record("dark", True)
+    assert client.flush(force=True).sent == 0
+    assert client.status().state == "off"
+    assert client.status().queued == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "status"), [("y\n", 0), ("YES\n", 0), ("n\n", 1), ("\n", 1), ("", 1)]
+)
+def test_erase_asks_first(
+    used: Path, monkeypatch: pytest.MonkeyPatch, said: str, status: int,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setattr("sys.stdin", io.StringIO(said))
+    assert main(["erase", "--store", str(used)]) == status
+    assert rows(used, "SELECT secret IS NULL FROM device") == [(1 - status,)]
+    assert "[y/N]" in capsys.readouterr().err
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The default folder, of somebody who has none yet."""
+    from deniable.client.places import default_folder
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return default_folder()
+
+
+def test_without_a_path_every_store_is_meant(
+    start: Any, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "two"):
+        start(survey({"id": name}), store=None).close()
+    assert main(["off"]) == 0
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == [
+        str(folder / "one.db"),
+        str(folder / "two.db"),
+    ]
+    assert main(["show", "--format", "json"]) == 0
+    assert [each["state"] for each in json.loads(capsys.readouterr().out)] == ["off", "off"]
+
+
+def test_without_stores_there_is_nothing_to_show(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show"]) == 0
+    assert "nothing was answered, nothing sent" in capsys.readouterr().out
+    for command in ("on", "off", "erase"):
+        assert main([command]) == 1
+        assert "there are no stores in" in capsys.readouterr().err
+
+
+def test_a_store_that_was_set_aside_is_shown(
+    start: Any, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("fine", "harmed"):
+        start(survey({"id": name}), store=None).close()
+    (folder / "harmed.db").write_bytes(b"x" * 5000)
+    start(survey({"id": "harmed"}), store=None).close()
+    assert main(["show"]) == 1
+    out = capsys.readouterr().out
+    assert f"{folder / 'fine.db'}\n  consent" in out
+    assert f"{folder / 'harmed.db'}\n  silent: the store was unreadable and was renamed to" in out
+    assert main(["off"]) == 1
+    captured = capsys.readouterr()
+    assert "fine.db: no; " in captured.out
+    assert captured.err.startswith(f"deniable-device: {folder / 'harmed.db'}: the store was unr")
+
+
+PROGRAM = "from deniable.client.device import main; raise SystemExit(main())"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["show", "--store", "/no/such/store.db"], 1, "there is no such store; check the path"),
+        (["show", "--store", "/proc/version"], 1, "silent: "),
+        (["off", "--store", "/proc/version"], 1, "deniable-device: /proc/version: the store "),
+        ([], 2, "usage: "),
+        (["burn"], 2, "invalid choice: 'burn'"),
+        (["show", "--format", "xml"], 2, "invalid choice: 'xml'"),
+        (["--help"], 0, "See what apps report about this device"),
+    ],
+)
+def test_exit_status_and_one_line(arguments: list[str], status: int, words: str) -> None:
+    with python(PROGRAM, *arguments) as process:
+        out, error = process.communicate(timeout=30)
+    assert process.returncode == status
+    assert words in out + error
+    assert "Traceback" not in error
+    if status == 1:
+        assert len((out + error).splitlines()) <= 2
+
+
+def test_a_reader_that_goes_away_is_no_error(used: Path) -> None:
+    with python(PROGRAM, "show", "--store", used) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    assert process.returncode == 1
+
+
+def test_erase_tells_of_a_damaged_copy_that_may_hold_the_secret(
+    start: Any, store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start().close()
+    store.with_name("acme.db.unreadable").write_bytes(store.read_bytes())
+    assert main(["erase", "--yes", "--store", str(store)]) == 1
+    assert "acme.db.unreadable: a damaged copy" in capsys.readouterr().err
