@@ -47,9 +47,7 @@ def total_epsilon(
         memoized none: a report unlike the day before proves a change; second round
         ``flips ln r``, flips being the bits in which two permanent responses can differ.
     the whole trajectory, change times secret
-        memoized none; second round ``min(T L, (1 - 1/d) T L + m epsilon)`` with L = ``flips ln r``
-        for histories of at most d >= 2 different answers each; m is d, or d - 1 if there are no
-        others. The proof is at :func:`deniable.analysis.longitudinal.trajectory`.
+        memoized none; second round ``T flips ln r``.
 
     Parameters
     ----------
@@ -197,7 +195,7 @@ class _Table:
         second = None
         unit += "; memoized has no bound"
         if self.mechanism.second is not None:
-            bound = trajectory(self.mechanism, self.reports, d)
+            bound = trajectory(self.mechanism, self.reports)
             second = bound.epsilon
             unit += f"; second round {bound.name}, growing with every report"
         return Row("the whole trajectory, change times secret", None, second, fresh, unit)

@@ -24,6 +24,8 @@ from deniable.protocol.mechanisms import Mechanism
 _RESCALE = 1e200
 _LOG_RESCALE = math.log(_RESCALE)
 _LARGEST_EXPONENT = 700.0
+_ROUNDING = 2.0**-51
+_ROUNDED = 2000  # roundings that do not depend on the number of reports, with room to spare
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
@@ -138,7 +140,8 @@ def exact(losses: Losses, reports: int, delta: float) -> float:
     true value, that the T losses add up to l; solved for e. P are the coefficients of
     ``(gain + none z + loss z^2)^T``, by Euler's recurrence for powers of polynomials: n gain c_n =
     (T-n+1) none c_(n-1) + (2T-n+2) loss c_(n-2). Down from the largest loss, T epsilon at n = 0,
-    to zero at n = T every term is positive, so nothing cancels.
+    to zero at n = T every term is positive, so nothing cancels. The result is rounded up by more
+    than its floating-point error.
 
     >>> round(exact(randomized_response(2.0), 365, 1e-6), 2)
     661.15
@@ -151,7 +154,8 @@ def exact(losses: Losses, reports: int, delta: float) -> float:
         log_delta = math.log(delta) - log_scale
         if log_delta < _LARGEST_EXPONENT and above - decay * weighed >= math.exp(log_delta):
             within = math.log((above - math.exp(log_delta)) / weighed)
-            return (reports - n) * losses.epsilon + min(within, 0.0)
+            rounded_up = 1 + _ROUNDING * (_ROUNDED + reports)
+            return ((reports - n) * losses.epsilon + min(within, 0.0)) * rounded_up
         nearer = (reports - n) * losses.none * here
         farther = (2 * reports - n + 1) * losses.loss * before
         before, here = here, (nearer + farther) / ((n + 1) * losses.gain)

@@ -55,43 +55,14 @@ def changed_day(mechanism: Mechanism) -> Bound:
     return Bound(mechanism.flips * _log_ratio(mechanism), f"{_flips(mechanism)}ln(p2/q2)")
 
 
-def trajectory(mechanism: Mechanism, reports: int, answers: int) -> Bound:
-    """Return a bound for any two histories of T reports with at most d different answers each.
+def trajectory(mechanism: Mechanism, reports: int) -> Bound:
+    """Return ``T flips ln r``: a bound for any two histories of T reports.
 
-    ``min(T L, (1 - 1/d) T L + m epsilon)``, where L = ``flips ln r`` and m is d, or d - 1 if
-    there are no other answers.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        With a second round.
-    reports : int
-        T, at least 1.
-    answers : int
-        d, at least 2.
-
-    Notes
-    -----
-    Two histories that differ on D days have likelihoods within ``e^(D L)`` of each other: given
-    the permanent responses of all values, compare day by day. So ``T L`` bounds any two.
-
-    Renaming the answers of one history costs at most ``d epsilon``, for that many permanent
-    responses are then drawn for other values. The days fall into a d by d table by the two
-    histories' answers, and its d cyclic renamings share them out: one of them makes the histories
-    agree on at least T/d days. That gives ``(1 - 1/d) T L + d epsilon``.
-
-    If both draw from the same d answers, one of the renamings changes nothing and costs nothing.
-    With D days of difference the best other one agrees on D/(d-1) days, and the lesser of ``D L``
-    and ``(T - D/(d-1)) L + d epsilon`` is largest where they meet: ``(1 - 1/d)(T L + d epsilon)``.
+    Given the permanent responses of all values, two histories that differ on one day have
+    likelihoods within ``flips ln r`` of each other, and T days compose.
     """
     day = changed_day(mechanism)
-    day_by_day = Bound(reports * day.epsilon, f"{reports} x {day.name}")
-    renamed = answers - 1 if answers == mechanism.classes else answers
-    renaming = Bound(
-        (1 - 1 / answers) * day_by_day.epsilon + renamed * float(mechanism.epsilon),
-        f"(1 - 1/{answers}) x {reports} x {day.name} + {renamed} x epsilon",
-    )
-    return min(day_by_day, renaming, key=lambda bound: bound.epsilon)
+    return Bound(reports * day.epsilon, f"{reports} x {day.name}")
 
 
 def _flips(mechanism: Mechanism) -> str:

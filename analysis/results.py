@@ -102,12 +102,16 @@ class Estimates:
         "value", "count", "frequency", "standard_error", "low", "high",
     )  # fmt: skip
 
-    def _common(self) -> Record:
+    def _which(self) -> Record:
         return {
             "question": self.question,
             "version": self.version,
             "period": self.period,
             "segment": self.segment,
+        }
+
+    def _how(self) -> Record:
+        return {
             "n": self.n,
             "mechanism": self.mechanism,
             "epsilon": float(self.epsilon),
@@ -119,20 +123,16 @@ class Estimates:
 
     def records(self) -> list[Record]:
         """Return one flat row for each estimate."""
-        return [{**self._common(), **asdict(estimate)} for estimate in self.estimates]
+        context = self._which() | self._how()
+        return [{**context, **asdict(estimate)} for estimate in self.estimates]
 
     def document(self) -> dict[str, Any]:
         """Return the estimates as JSON."""
-        summed: Record = {}
-        if self.segments:
-            summed["segments"] = list(self.segments)
-        if self.batches:
-            summed["batches"] = list(self.batches)
-        if self.pooled:
-            summed["periods"] = list(self.pooled)
+        parts = {"segments": self.segments, "batches": self.batches, "periods": self.pooled}
         return {
-            **self._common(),
-            **summed,
+            **self._which(),
+            **{name: list(part) for name, part in parts.items() if part},
+            **self._how(),
             "epsilon_unit": EPSILON_UNIT,
             "fake_bias": self.fake_bias,
             "notes": list(self.notes),

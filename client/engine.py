@@ -21,10 +21,11 @@ from .database import Database
 from .outbox import Outbox
 from .pacing import Clock
 from .pending import Queue
-from .recorder import REFUSALS, Recorder
+from .reasons import REFUSED
+from .recorder import Recorder
 from .schema import create
 from .status import Flushed, Status
-from .store import Store
+from .store import Consent, Device, Store
 from .transport import Transport
 from .uploader import Uploader
 
@@ -80,7 +81,7 @@ class Engine:
         now = self._clock()
         added = self._recorder.decide_defaults(now)
         outcome = self._recorder.record(name, value, now)
-        if outcome in REFUSALS:
+        if outcome in REFUSED:
             self.refuse(outcome)
         elif outcome == "off":
             self._obey("off")
@@ -93,13 +94,13 @@ class Engine:
 
     def flush(self, *, force: bool) -> Flushed:
         """Send what is due, or everything, now."""
-        if self._consent == "off":
+        if self._follow().consent == "off":
             return Flushed()
         self._recorder.decide_defaults(self._clock())
         self._save_counts()
         if self._consent != "on":
             dropped = self._outbox.drop_closed()
-            return Flushed(kept=len(self._queue), dropped=dropped)
+            return Flushed(kept=self._queue.waiting(), dropped=dropped)
         return self._outbox.flush(force=force)
 
     def opt_in(self) -> None:
@@ -113,8 +114,8 @@ class Engine:
         self._obey("off")
 
     def status(self) -> Status:
-        """Return the state as the store knows it, whichever process changed it."""
-        device = self._store.device()
+        """Return the state as the store knows it, whichever process wrote it."""
+        device = self._follow()
         counts = Counter(self._store.counters())
         counts.update(self._refused)
         sent = counts.pop("sent", 0)
@@ -128,7 +129,7 @@ class Engine:
         return Status(
             state=_STATES[device.consent],
             reason=reason,
-            queued=len(self._queue),
+            queued=self._queue.waiting(),
             sent=sent,
             dropped=dict(counts),
             epsilon_spent=sum((line.epsilon for line in self._store.ledger()), Decimal(0)),
@@ -161,18 +162,26 @@ class Engine:
         self._uploader.after_fork()
         self._refused.clear()
 
-    def _obey(self, consent: Literal["on", "off"]) -> None:
+    def _follow(self) -> Device:
+        """Obey a decision that was made elsewhere, such as by `deniable-device`."""
+        device = self._store.device()
+        if device.consent != self._consent:
+            self._obey(device.consent)
+        return device
+
+    def _obey(self, consent: Consent) -> None:
         self._consent = consent
         if consent == "on":
             self._uploader.resume()
             self._next_step()
         else:
+            self._transport.abandon()
             self._uploader.stop(_JOIN_SECONDS)
 
     def _next_step(self) -> None:
         """Let what waits be sent, or without consent, throw away what no longer counts."""
         if self._consent == "on":
-            if len(self._queue):
+            if self._queue.waiting():
                 self._uploader.wake()
         else:
             self._outbox.drop_closed()

@@ -1,8 +1,8 @@
 """From the queue to the collector: which reports share a request, and what the reply does to them.
 
 What must never change: a request holds reports of one period and one pseudonym; each pseudonym
-has a connection of its own; reports are sorted by name; a report leaves the queue only when the
-collector has accounted for it, or can never count again.
+has a connection of its own; a report leaves the queue only when the collector has accounted for
+it, or it can never count again.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from deniable.protocol.draws import FreshDraws
-from deniable.protocol.limits import MAX_COMPRESSED, MAX_INFLATED, MAX_REPORTS
-from deniable.protocol.question import canonical_json
-from deniable.protocol.report import device_name, request_document
+from deniable.protocol.report import device_name
 
+from .bodies import bodies
 from .database import Database
 from .derivation import pseudonym
 from .lock import UploadLock
@@ -81,7 +80,7 @@ class Outbox:
                 while not total.failed and (parcel := self._next(force, tried)):
                     tried.add(parcel.group)
                     self._deliver(parcel, total)
-        return Flushed(total.sent, len(self._queue), total.dropped)
+        return Flushed(total.sent, self._queue.waiting(), total.dropped)
 
     def send_one(self) -> Delivery | None:
         """Send one parcel that is due, any of them; None if someone else is sending."""
@@ -144,7 +143,8 @@ class Outbox:
 
     def _deliver(self, parcel: Parcel, total: Delivery) -> None:
         with closing(self._transport.connection()) as connection:
-            for reports, body in _bodies(self._survey, parcel):
+            period = parcel.group[0]
+            for reports, body in bodies(self._survey, period, parcel.device, parcel.reports):
                 reply = self._transport.post(connection, body)
                 self._apply(judge(reply, len(reports), self._clock()), reports, total)
                 if total.failed:
@@ -179,43 +179,3 @@ def _group(report: Queued) -> Group:
     if report.alone:
         return report.period, report.question, report.version
     return report.period, "", 0
-
-
-def _bodies(survey: str, parcel: Parcel) -> Iterator[tuple[Sequence[Queued], bytes]]:
-    """Yield as few bodies as the limits of a request allow, and the reports in each."""
-    for segment in sorted({report.segment or "" for report in parcel.reports}):
-        reports = [report for report in parcel.reports if (report.segment or "") == segment]
-        yield from _split(survey, parcel, segment or None, reports)
-
-
-def _split(
-    survey: str, parcel: Parcel, segment: str | None, reports: Sequence[Queued]
-) -> Iterator[tuple[Sequence[Queued], bytes]]:
-    documents = [
-        {
-            "question": report.question,
-            "version": report.version,
-            "hash": report.hash,
-            "response": report.response,
-        }
-        for report in reports
-    ]
-    period = parcel.group[0]
-    document = request_document(survey, period, segment, parcel.device, documents)
-    text = canonical_json(document).encode()
-    body = compress(text)
-    fits = len(reports) <= MAX_REPORTS and len(text) <= MAX_INFLATED and len(body) <= MAX_COMPRESSED
-    if fits or len(reports) == 1:
-        yield reports, body
-        return
-    middle = len(reports) // 2
-    yield from _split(survey, parcel, segment, reports[:middle])
-    yield from _split(survey, parcel, segment, reports[middle:])
-
-
-def compress(text: bytes) -> bytes:
-    """Return gzip whose header names neither the time nor the operating system."""
-    import gzip
-
-    body = gzip.compress(text, mtime=0)
-    return body[:9] + b"\xff" + body[10:]

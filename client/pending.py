@@ -111,6 +111,7 @@ class Queue:
         sql = "UPDATE queue SET not_before = max(not_before, min(closes, ?)) WHERE survey = ?"
         self._db.write(sql, to_seconds(until), self._survey)
 
-    def __len__(self) -> int:
+    def waiting(self) -> int:
+        """Return how many reports wait."""
         ((count,),) = self._db.rows("SELECT count(*) FROM queue WHERE survey = ?", self._survey)
         return int(count)

@@ -9,6 +9,7 @@ from typing import Any
 
 from deniable.protocol.exact import canonical
 
+from .reasons import in_words
 from .store import Store
 
 
@@ -41,7 +42,7 @@ def portrait_text(portrait: dict[str, Any]) -> str:
     lines.append(f"  consent   {_consent(portrait)}")
     lines.append(f"  reports   {portrait['sent']} sent, {portrait['queued']} waiting")
     for reason, count in portrait["dropped"].items():
-        lines.append(f"            {count} went nowhere: {reason.replace('_', ' ')}")
+        lines.append(f"            {count} went nowhere: {in_words(reason)}")
     spent, ceiling = portrait["epsilon_spent"], portrait["epsilon_ceiling"]
     lines.append(f"  epsilon   {spent} spent of at most {ceiling}")
     if not portrait["questions"]:

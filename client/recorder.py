@@ -6,7 +6,6 @@ store, no log, no exception and no attribute; only what the mechanism made of it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Literal
@@ -34,16 +33,8 @@ Outcome = Literal[
     "limits",
     "clock",
 ]
-"""What became of an answer. "answered": the period has its answer, the first one counts."""
-
-REFUSALS: Mapping[str, str] = {
-    "expired": "the question is no longer asked",
-    "ceiling": "it would pass the ceiling of epsilon this device agreed to",
-    "changed": "the question was changed under the same version",
-    "erased": "the answer's secret was erased, and a second one would spend twice",
-    "limits": "the question is beyond what any device accepts",
-    "clock": "the device's clock is absurd",
-}
+"""What became of an answer. "answered": the period has its answer, the first one counts. "off": the
+person said no. The others are names of :data:`~deniable.client.reasons.REFUSED`."""
 
 
 class Recorder:

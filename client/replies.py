@@ -16,7 +16,6 @@ from deniable.protocol.report import CODES, RETRY_CODES
 
 _KEEP_STATUS = frozenset({408, 425, 429})
 _PAUSE_STATUS = frozenset({401, 403})
-_LONGEST = timedelta(days=3660)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +68,8 @@ def retry_after(header: str | None, now: datetime) -> datetime | None:
     """Return the moment a ``Retry-After`` names, in seconds or as a date; None if it is garbled."""
     text = (header or "").strip()
     if text.isascii() and text.isdigit():
-        seconds = int(text) if len(text) <= 10 else 10**10
-        return now + min(timedelta(seconds=seconds), _LONGEST)
+        seconds = int(text) if len(text) <= 10 else 10**10  # three centuries
+        return now + timedelta(seconds=seconds)
     if not text or len(text) > 64:
         return None
     from email.utils import parsedate_to_datetime
@@ -80,7 +79,7 @@ def retry_after(header: str | None, now: datetime) -> datetime | None:
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
-    return min(moment, now + _LONGEST)
+    return moment
 
 
 def _settled(body: bytes, count: int) -> Verdict | None:

@@ -33,7 +33,8 @@ VERSION = 1
 _TABLES = """
 CREATE TABLE device (
     one INTEGER PRIMARY KEY CHECK (one = 1),
-    secret BLOB, consent TEXT, consent_on TEXT, mode TEXT NOT NULL, ceiling TEXT NOT NULL
+    secret BLOB, consent TEXT CHECK (consent IN ('on', 'off')), consent_on TEXT,
+    mode TEXT NOT NULL CHECK (mode IN ('on', 'ask')), ceiling TEXT NOT NULL
 );
 CREATE TABLE ledger (
     survey TEXT, question TEXT, version INTEGER, hash TEXT NOT NULL, epsilon TEXT NOT NULL,

@@ -24,7 +24,8 @@ class Status:
     sent : int
         Reports that collectors have acknowledged.
     dropped : dict
-        Answers that were refused and reports that can never count any more, by reason.
+        Answers that were refused and reports that can never count any more, by reason; the names
+        are explained in :mod:`deniable.client.reasons`.
     epsilon_spent : Decimal
         Permanent epsilon of every question version this store ever answered, erased ones
         included; for answers that never change it bounds what all reports together reveal.

@@ -70,8 +70,12 @@ class Transport:
         return exchange.reply
 
     def close(self) -> None:
-        """Give up the exchange under way, whose thread ends by itself, and refuse new ones."""
+        """Give up for good."""
         self._closed = True
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Give up the exchange under way; its thread ends by itself, and its reply is ignored."""
         if self._exchange is not None:
             self._exchange.over.set()
 

@@ -6,9 +6,9 @@ from flask import Flask
 
 from deniable.protocol.limits import MAX_COMPRESSED
 
-from . import problems
 from .config import Config
 from .flood import FloodLimit
+from .handlers import install_handlers
 from .ingest import ingest_blueprint
 from .reads import analyst_blueprint, public_blueprint
 from .service import Collector
@@ -33,7 +33,7 @@ def create_app(config: Config) -> Flask:
     app.config["MAX_CONTENT_LENGTH"] = MAX_COMPRESSED
     flood = FloodLimit(config)
     collector = Collector(config)
-    problems.install(app, collector.metrics.refused)
+    install_handlers(app, collector.metrics.refused)
     app.extensions[EXTENSION] = collector
     app.register_blueprint(ingest_blueprint(collector, flood))
     app.register_blueprint(public_blueprint(collector))

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import limits
-
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.survey import Survey
 
@@ -69,6 +67,8 @@ class Config:
 
     def __post_init__(self) -> None:
         """Check every field."""
+        import limits  # slow to load, and every command reads the defaults above
+
         try:
             limits.parse(self.flood_limit)
         except ValueError:

@@ -1,24 +1,14 @@
-"""Errors as RFC 9457 ``application/problem+json``; they hold nothing of the request.
-
-What nobody foresaw becomes a 500 that says nothing more, and one line in the log with the kind
-of the exception and its place in the code: its message could hold a value.
-"""
+"""Errors as RFC 9457 ``application/problem+json``; they hold nothing of the request."""
 
 from __future__ import annotations
 
-import logging
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 
 import msgspec
-from flask import Flask, Response
-from werkzeug.exceptions import HTTPException
 
-from deniable.protocol.errors import StoreError
 from deniable.protocol.limits import MAX_COMPRESSED
-
-LOG = logging.getLogger("deniable.collector")
 
 CONTENT_TYPE = "application/problem+json"
 
@@ -64,33 +54,3 @@ def where(exc: BaseException) -> str:
     frames = traceback.extract_tb(exc.__traceback__)
     place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     return f"{type(exc).__name__}{place}"
-
-
-def install(app: Flask, refused: Callable[[int], None]) -> None:
-    """Answer every error of an app with a problem, and tell ``refused`` its status."""
-
-    def answer(problem: HTTPProblem) -> Response:
-        refused(problem.status)
-        body = problem_body(problem.status, problem.detail)
-        return Response(body, problem.status, problem.headers, content_type=CONTENT_TYPE)
-
-    def unforeseen(exc: Exception) -> Response | HTTPException:
-        if isinstance(exc, HTTPException):
-            return exc if (exc.code or 500) < 400 else answer(_translated(exc))
-        LOG.error("%s while answering a request", where(exc))
-        return answer(HTTPProblem(500, "the collector failed; its log says where"))
-
-    def store_failed(exc: StoreError) -> Response:
-        LOG.error("%s", exc)
-        return answer(unavailable("the store cannot be used now"))
-
-    app.register_error_handler(HTTPProblem, answer)
-    app.register_error_handler(StoreError, store_failed)
-    app.register_error_handler(Exception, unforeseen)
-
-
-def _translated(exc: HTTPException) -> HTTPProblem:
-    """Return one of Flask's own errors, such as for a path that is not there."""
-    status = exc.code or 500
-    allowed = {name: value for name, value in exc.get_headers() if name == "Allow"}
-    return HTTPProblem(status, DETAILS.get(status, HTTPStatus(status).phrase.lower()), allowed)

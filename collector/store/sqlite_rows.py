@@ -19,6 +19,7 @@ _BEGINNING = datetime.min.replace(tzinfo=UTC)
 _SCOPE = "survey = ? AND period = ? AND question = ? AND version = ?"
 _PENDING = "question = ? AND period = ? AND segment = ?"
 _CHUNKS = (64, 16, 4, 1)
+_SMALL = 1024
 
 T = TypeVar("T")
 
@@ -151,11 +152,10 @@ class Writing(Reading):
         }
 
     def put_ledger(self, bits: Mapping[Device, int], added: Mapping[int, int]) -> None:
-        """Write rows in the order of their tags, so that a page's layout tells no other."""
-        rows = [
-            (device.scope, device.tag, known.to_bytes((known.bit_length() + 7) // 8, "little"))
-            for device, known in sorted(bits.items())
-        ]
+        """Write rows in the order of their tags."""
+        known = [self._take_small_ledger(scope) for scope in {device.scope for device in bits}]
+        merged = {device: row for rows in [*known, bits] for device, row in rows.items()}
+        rows = [(*device, _packed(row)) for device, row in sorted(merged.items())]
         for some in _chunks(rows):
             self._db.execute(
                 f"INSERT INTO ledger (scope, tag, bits) VALUES {_rows(some)}"  # noqa: S608
@@ -166,6 +166,21 @@ class Writing(Reading):
             "UPDATE scopes SET devices = devices + ? WHERE id = ?",
             [(count, scope) for scope, count in added.items()],
         )
+
+    def _take_small_ledger(self, scope: int) -> dict[Device, int]:
+        """Take out a scope's rows if they are few, to be written again among the new ones.
+
+        A page lays its rows out as they came until it is split or balanced, so that the bytes
+        of a ledger of a few pages would tell who came first.
+        """
+        rows = self._db.execute(
+            "SELECT l.tag, l.bits FROM scopes s JOIN ledger l ON l.scope = s.id"
+            " WHERE s.id = ? AND s.devices < ?",
+            (scope, _SMALL),
+        ).fetchall()
+        if rows:
+            self._db.execute("DELETE FROM ledger WHERE scope = ?", (scope,))
+        return {Device(scope, tag): int.from_bytes(bits, "little") for tag, bits in rows}
 
     def settled(self, keys: Collection[PendingKey]) -> set[PendingKey]:
         """Look among the released and the destroyed."""
@@ -277,6 +292,10 @@ def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:
         while len(items) - at >= size:
             yield items[at : at + size]
             at += size
+
+
+def _packed(bits: int) -> bytes:
+    return bits.to_bytes((bits.bit_length() + 7) // 8, "little")
 
 
 def _marks(count: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deniable.analysis import debias
+from deniable.analysis.render import render
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.mechanisms import build
 
@@ -183,6 +185,12 @@ def test_numpy_numbers_are_numbers() -> None:
     result = debias(counts, mechanism="grr", epsilon=np.float64(LN3), confidence=np.float64(0.9))
     assert result.estimates[1].count == pytest.approx(120)
     assert result.confidence == 0.9
+
+
+def test_json_has_no_infinities() -> None:
+    result = debias([240, 160], mechanism="grr", epsilon=2)
+    with pytest.raises(ValueError, match="Out of range float"):
+        render(replace(result, fake_bias=math.inf), "json")
 
 
 def test_hardly_any_noise_and_hardly_any_signal() -> None:

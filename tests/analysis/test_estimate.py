@@ -17,7 +17,7 @@ from tally_places import TOKEN, Server, State, serving, state, tally, write_stor
 
 from deniable.analysis import Estimates, debias, estimate, estimate_tallies, open_source, periods
 from deniable.analysis.pooling import pool_mean
-from deniable.analysis.sources import SqliteSource
+from deniable.analysis.sources import SqliteSource, parse_json
 from deniable.protocol.errors import DeniableError, DocumentError, ParameterError, SourceError
 from deniable.protocol.mechanisms import build
 from deniable.protocol.question import Question
@@ -319,6 +319,7 @@ GOOD = tally(DARK, [70, 30]).document()
         spoil(GOOD, question={}),
         spoil(GOOD, question={**GOOD["question"], "epsilon": "9"}),
         spoil(GOOD, survey="other"),
+        spoil(GOOD, segment="\x1b[2J"),
         tally(HEALTH, [1, 2, 3, 4], "2026-W49").document(),
     ],
 )
@@ -425,6 +426,12 @@ def test_large_tallies_take_little_time_and_stay_finite() -> None:
 def test_expired_questions_are_still_decoded(read: Reader) -> None:
     old = question(expires=date(2020, 1, 31))
     assert read([tally(old, [70, 30], "2020-01-31")])[0].n == 100
+
+
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "[-Infinity]", "", None, b"[]", "[" * 10**5])
+def test_only_json_is_json(text: object) -> None:
+    with pytest.raises(DocumentError, match="valid JSON"):
+        parse_json(text)
 
 
 def test_every_fault_is_ours(tmp_path: Path) -> None:

@@ -153,6 +153,14 @@ def test_rows_say_what_json_says(arguments: list[str]) -> None:
                 assert row[name] == ("" if value is None else str(value))
 
 
+def test_rows_write_truth_as_json_does(tmp_path: Path) -> None:
+    asked = make_survey().questions["dark_mode"]
+    store = write_store(tmp_path / "c.db", [tally(asked, [60, 40])])
+    done = start("estimate", "dark_mode", "--from", str(store), "--simultaneous", "--format", "csv")
+    (row,) = csv.DictReader(io.StringIO(done.stdout))
+    assert (row["value"], row["simultaneous"], row["segment"]) == ("true", "true", "")
+
+
 def test_output_that_nobody_reads() -> None:
     reading, writing = os.pipe()
     os.close(reading)

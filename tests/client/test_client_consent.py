@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -119,16 +120,48 @@ def test_a_yes_after_a_no_does_not_answer_a_period_twice(
     assert client.status().epsilon_spent == 2
 
 
-def test_a_no_said_elsewhere_is_obeyed(start: Any, heard: Collector, clock: Clock) -> None:
+def test_a_no_said_elsewhere_is_obeyed(start: Any, heard: Collector, store: Path) -> None:
     """`deniable-device off` while the app runs."""
     asked = survey(a=question(), b=question())
     client = start(asked, heard.url, consent="on")
     client.record("a", True)
     with start(asked, heard.url) as other:
         other.opt_out()
-    assert client.flush(force=True).sent == 0
     client.record("b", True)
-    assert client.status().queued == 0
+    assert rows(store, "SELECT question FROM answered") == [("a",)]
+    assert client.flush(force=True).sent == 0
     assert client.status().state == "off"
     assert client._engine._uploader._thread is None
+    assert heard.requests == []
+
+
+def test_a_yes_said_elsewhere_is_heard(start: Any, heard: Collector) -> None:
+    client = start(survey(), heard.url)
+    client.record("dark", True)
+    with start(survey(), heard.url) as other:
+        other.opt_in()
+    assert client.flush(force=True).sent == 1
+
+
+def test_a_no_gives_up_the_request_under_way(start: Any, heard: Collector) -> None:
+    over = threading.Event()
+    heard.answer = lambda handler, count: (over.wait(20), None)[1]
+    client = start(survey(), heard.url, consent="on")
+    client.record("dark", True)
+    flushing = threading.Thread(target=client.flush, kwargs={"force": True})
+    flushing.start()
+    heard.wait_for(1)
+    client.opt_out()
+    flushing.join(5)
+    assert not flushing.is_alive()
+    over.set()
+
+
+def test_what_waits_does_not_leave_when_the_app_begins_to_ask(start: Any, heard: Collector) -> None:
+    """An older process of the app sends, a newer one asks: until the yes, nothing is sent."""
+    older = start(survey(), heard.url, consent="on")
+    older.record("dark", True)
+    start(survey(), heard.url, consent="ask")
+    assert older._engine._outbox.flush(force=True).sent == 0
+    assert older.status().state == "local"
     assert heard.requests == []

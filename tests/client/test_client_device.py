@@ -50,7 +50,7 @@ def test_show_tells_everything_but_answers(used: Path, capsys: pytest.CaptureFix
         str(used),
         "  consent   not decided: this app sends reports until you say no",
         "  reports   2 sent, 1 waiting",
-        "            1 went nowhere: ceiling",
+        "            1 went nowhere: it would have passed the ceiling of epsilon",
         "  epsilon   4 spent of at most 100",
         "  question      answers  last        epsilon  odds",
         "  acme/bits v1  2        2026-12-01  2        x7.39",

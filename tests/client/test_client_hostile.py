@@ -258,6 +258,7 @@ def test_an_unwelcome_client_pauses_until_it_starts_again(
     clock.advance(2 * DAY)
     assert client.flush().kept == 2
     assert client.flush().kept == 2
+    assert client._engine._outbox.send_one().sent == 0
     client._engine._uploader.resume()
     client.record("a", True)
     client._engine._uploader.stop(5)
@@ -344,6 +345,7 @@ def test_a_retry_after_of_a_year_ends_with_the_grace(
     client: Any, heard: Collector, clock: Clock, after: str
 ) -> None:
     hold(client, heard, clock, after)
+    assert rows(client._path, "SELECT * FROM queue WHERE not_before > closes") == []
     client.record("a", True)
     for moment in (
         datetime(2026, 12, 3, 23, 59, 59, tzinfo=UTC),

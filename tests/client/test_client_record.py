@@ -208,7 +208,7 @@ def test_a_survey_that_raises_max_epsilon_is_not_heard(start: Any, store: Path) 
     assert status.epsilon_spent == 2
     assert status.epsilon_ceiling == 3
     assert responses(store, "more") == []
-    assert spend(start(raised), "dark").epsilon_ceiling == 3
+    assert spend(start(raised, consent="on"), "dark").epsilon_ceiling == 3
 
 
 def test_a_survey_may_lower_the_ceiling_for_good(start: Any) -> None:

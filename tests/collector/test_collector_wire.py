@@ -96,7 +96,6 @@ BAD_REPORTS: dict[str, tuple[Any, str]] = {
     "wrong version": ({"version": 2}, "wrong_version"),
     "wrong hash": ({"hash": "0" * 32}, "wrong_hash"),
     "short hash": ({"hash": ""}, "wrong_hash"),
-    "spare bits": ({"question": "bits", "response": "//"}, "wrong_hash"),
 }
 
 

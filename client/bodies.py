@@ -1,0 +1,57 @@
+"""The bodies of requests: which reports share one, and the bytes it travels as.
+
+What must never change: reports are sorted by name, so that their order tells nothing, and the
+same reports give the same bytes on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from deniable.protocol.limits import MAX_COMPRESSED, MAX_INFLATED, MAX_REPORTS
+from deniable.protocol.question import canonical_json
+from deniable.protocol.report import request_document
+
+from .pending import Queued
+
+Body = tuple[Sequence[Queued], bytes]
+"""Reports, and the request that carries them."""
+
+
+def bodies(survey: str, period: str, device: str, reports: Sequence[Queued]) -> Iterator[Body]:
+    """Yield as few bodies as segments and the limits of a request allow."""
+    ordered = sorted(reports, key=lambda report: (report.question, report.version))
+    for segment in sorted({report.segment or "" for report in ordered}):
+        shared = [report for report in ordered if (report.segment or "") == segment]
+        envelope = (survey, period, segment or None, device)
+        yield from _split(envelope, shared)
+
+
+def _split(envelope: tuple[str, str, str | None, str], reports: Sequence[Queued]) -> Iterator[Body]:
+    """Yield one body, or those of each half if it would be too large."""
+    documents = [
+        {
+            "question": report.question,
+            "version": report.version,
+            "hash": report.hash,
+            "response": report.response,
+        }
+        for report in reports
+    ]
+    text = canonical_json(request_document(*envelope, documents)).encode()
+    body = compress(text)
+    fits = len(reports) <= MAX_REPORTS and len(text) <= MAX_INFLATED and len(body) <= MAX_COMPRESSED
+    if fits or len(reports) == 1:
+        yield reports, body
+        return
+    middle = len(reports) // 2
+    yield from _split(envelope, reports[:middle])
+    yield from _split(envelope, reports[middle:])
+
+
+def compress(text: bytes) -> bytes:
+    """Return gzip whose header names neither the time nor the operating system."""
+    import gzip
+
+    body = gzip.compress(text, mtime=0)
+    return body[:9] + b"\xff" + body[10:]
