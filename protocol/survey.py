@@ -289,7 +289,6 @@ def _mechanism(fields: Fields, k: int, *, linkable: bool, compiled: bool) -> Mec
         )
         first = None
     name = _mechanism_name(fields, compiled)
-    k = min(k, MAX_K)
     try:
         if name == "auto":
             mechanism = choose(k, epsilon, first, linkable=linkable)

@@ -28,6 +28,7 @@ from client_kit import (
 )
 
 from deniable.client import transport
+from deniable.client.uploader import BETWEEN
 
 TWO = survey({"segments": ["x", "y"]}, a=question(), b=question())
 
@@ -374,19 +375,23 @@ def test_a_garbled_retry_after_is_no_bound(
 
 
 def test_the_thread_waits_between_attempts(client: Any, heard: Collector, clock: Clock) -> None:
-    """It looks again when it is woken, but attempts nothing before its pause is over."""
+    """What it does each time it is woken, without the thread: at most one attempt per pause."""
     heard.answer = answers(503)
     clock.now = datetime(2026, 12, 2, tzinfo=UTC)
     uploader = client._engine._uploader
-    uploader.resume()
-    for attempt in range(1, 4):
-        uploader.wake()
-        heard.wait_for(attempt)
-        client.record("a", True)
-        uploader.wake()
-        clock.advance(timedelta(hours=1))
-    uploader.stop(5)
-    assert len(heard.requests) == 3
+    pauses = []
+    for attempt in range(1, 13):
+        until = uploader._round()
+        assert len(heard.requests) == attempt
+        pauses.append(until - clock.now)
+        if until > clock.now:
+            assert uploader._round() == until
+            assert len(heard.requests) == attempt
+        clock.now = until
+    assert max(pauses) > timedelta(seconds=10), "12 pauses of up to 10, 20, … 3600 s"
+    heard.answer = accept
+    assert uploader._round() - clock.now <= BETWEEN
+    assert client.status().sent == 2
 
 
 def test_what_is_too_late_is_dropped_without_being_sent(

@@ -122,6 +122,7 @@ def test_a_request_is_one_device_in_one_period(start: Any, heard: Collector, clo
         only=question(period="once"),
     )
     client = start(asked, heard.url, segment="beta", consent="on")
+    client._engine._uploader.stop(5)
     for name in ("zeta", "week", "only", "once"):
         client.record(name, True)
     client.record("alpha", "y")

@@ -152,7 +152,7 @@ while True:
 
 
 FORK = """
-import os, sys, warnings
+import os, sys, threading, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, the very test
 from deniable.client import Client
 client = Client(*sys.argv[1:], consent="on", strict=True)
@@ -161,7 +161,9 @@ children = []
 for number in range(1, 6):
     child = os.fork()
     if child == 0:
-        client.record(f"q{number}", f"side {number}")
+        answer = threading.Thread(target=client.record, args=(f"q{number}", f"side {number}"))
+        answer.start()
+        answer.join()
         client.record("q0", "side 1")
         alive = client._engine._uploader._thread
         client.flush(force=True)

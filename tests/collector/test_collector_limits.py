@@ -147,20 +147,22 @@ def test_a_commit_that_takes_too_long(start: Start) -> None:
 def test_a_full_queue(start: Start) -> None:
     """One request is being committed, one waits, and the third is turned away at once."""
     collector = start(SURVEY, queue_bound=1, max_group=1)
+    writer, store = collector.collector.writer, collector.collector.store
     replies: list[Reply] = []
-    threads = [
+    first, second = (
         threading.Thread(target=lambda: replies.append(collector.post(body()))) for _ in range(2)
-    ]
+    )
     with locked(collector):
-        for thread in threads:
-            thread.start()
-        while collector.collector.writer.waiting() < 1:
+        first.start()
+        while not store._lock.locked():  # type: ignore[attr-defined]
             pass
-        turned_away = collector.post(body())
-        check_unavailable(turned_away)
+        second.start()
+        while not writer.waiting():
+            pass
+        check_unavailable(collector.post(body()))
         assert replies == []
-    for thread in threads:
-        thread.join()
+    first.join()
+    second.join()
     assert [reply.status for reply in replies] == [200, 200]
 
 

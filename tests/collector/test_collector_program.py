@@ -32,6 +32,7 @@ from collector_kit import (
 )
 
 from deniable.collector.store import open_store
+from deniable.protocol.limits import MAX_COMPRESSED
 
 SURVEY = make_survey({"yes": {"grace": 30}, "also": {"grace": 30, "min_crowd": 2}})
 
@@ -284,3 +285,16 @@ def test_the_application_runs_under_any_server(tmp_path: Path) -> None:
     close_app(app)
     with closing(open_store(str(tmp_path / "collector.db"))) as store, store.read() as reader:
         assert len(reader.states()) == 2
+
+
+def test_no_body_is_spooled_to_a_file(tmp_path: Path) -> None:
+    """Waitress writes a body to a temporary file once it outgrows its buffer; here none can."""
+    from flask import Flask
+
+    from deniable.collector.server import listen, make_server
+
+    with closing(listen("127.0.0.1", 0)) as listening:
+        server = make_server(Flask("test"), listening)
+        assert server.adj.inbuf_overflow > server.adj.max_request_body_size > MAX_COMPRESSED
+        server.task_dispatcher.shutdown()
+        server.close()
