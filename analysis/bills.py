@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from deniable.protocol.diff import Change
 from deniable.protocol.errors import Problem
 from deniable.protocol.exact import canonical
-from deniable.protocol.mechanisms import MAX_FINGERPRINT_BITS
+from deniable.protocol.limits import MAX_FINGERPRINT_BITS
 
 from .render import Record, Section
 

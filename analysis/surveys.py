@@ -10,7 +10,7 @@ from pathlib import Path
 
 from deniable.protocol.diff import diff_surveys
 from deniable.protocol.exact import total
-from deniable.protocol.mechanisms import MAX_FINGERPRINT_BITS
+from deniable.protocol.limits import MAX_FINGERPRINT_BITS
 from deniable.protocol.question import Question
 from deniable.protocol.survey import Survey, load_survey
 

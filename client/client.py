@@ -193,10 +193,11 @@ class Client:
 
     def _do(self, act: Callable[[Engine], T], otherwise: T) -> T:
         """Return what the engine does, or ``otherwise`` if it cannot."""
-        if self._engine is None:
+        engine = self._engine
+        if engine is None:
             return otherwise
         try:
-            return act(self._engine)
+            return act(engine)
         except Exception as exc:
             self._fail(exc)
             self._raise(exc)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from deniable.protocol.errors import ParameterError, StoreError
-from deniable.protocol.exact import canonical
+from deniable.protocol.exact import canonical, total
 from deniable.protocol.survey import Survey
 
 from . import forks
@@ -132,7 +132,7 @@ class Engine:
             queued=self._queue.waiting(),
             sent=sent,
             dropped=dict(counts),
-            epsilon_spent=sum((line.epsilon for line in self._store.ledger()), Decimal(0)),
+            epsilon_spent=total(line.epsilon for line in self._store.ledger()),
             epsilon_ceiling=min(device.ceiling, self._survey.max_epsilon),
         )
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from deniable.protocol.exact import canonical
+from deniable.protocol.exact import canonical, total
 
 from .reasons import in_words
 from .store import Store
@@ -19,7 +19,7 @@ def portrait(path: Path, store: Store) -> dict[str, Any]:
     counters = store.counters()
     sent = counters.pop("sent", 0)
     questions = _questions(store)
-    spent = sum((Decimal(question["epsilon"]) for question in questions), Decimal(0))
+    spent = total(Decimal(question["epsilon"]) for question in questions)
     return {
         "store": str(path),
         "state": {"on": "on", "ask": "local", "off": "off"}[device.consent],

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Literal
 
 from deniable.protocol.errors import ParameterError
+from deniable.protocol.exact import total
 from deniable.protocol.limits import EPSILON_MAX, EPSILON_MIN, MAX_K, MAX_RESPONSE_BYTES
 from deniable.protocol.periods import ONCE, Period, midnight, period_at
 from deniable.protocol.question import Question
@@ -153,10 +154,10 @@ class Recorder:
                 if line.hash != question.hash:
                     return "changed"
                 return "erased" if line.erased else None
-            spent += line.epsilon
+            spent = total((spent, line.epsilon))
         if not within_limits(question):
             return "limits"
-        if spent + question.epsilon > min(device.ceiling, self._survey.max_epsilon):
+        if total((spent, question.epsilon)) > min(device.ceiling, self._survey.max_epsilon):
             return "ceiling"
         self._store.spend(question)
         return None

@@ -58,7 +58,7 @@ class Transport:
 
     def post(self, connection: requests.Session, body: bytes) -> Reply:
         """Send one body; a failure of any kind is a reply with status 0."""
-        if self._closed or (self._exchange is not None and self._exchange.is_alive()):
+        if self._closed or (self._exchange is not None and not self._exchange.ended):
             return Reply()
         exchange = _Exchange(connection, self._url, body)
         try:
@@ -85,11 +85,15 @@ class Transport:
 
 
 class _Exchange(threading.Thread):
-    """One request and its reply, in a thread that nobody has to wait for."""
+    """One request and its reply, in a thread that nobody has to wait for.
+
+    ``over`` is set when it has ended or was given up; ``ended`` says which.
+    """
 
     def __init__(self, connection: requests.Session, url: str, body: bytes) -> None:
         super().__init__(name="deniable-exchange", daemon=True)
         self.over = threading.Event()
+        self.ended = False
         self.reply = Reply()
         self._connection = connection
         self._url = url
@@ -101,6 +105,7 @@ class _Exchange(threading.Thread):
         except Exception:
             self.reply = Reply()
         finally:
+            self.ended = True
             self.over.set()
 
     def _post(self) -> Reply:

@@ -43,8 +43,6 @@ class Enclosure:
         right = _enclosed(other)
         return Enclosure(self.low + right.low, self.high + right.high)
 
-    __radd__ = __add__
-
     def __sub__(self, other: Enclosure | int) -> Enclosure:
         right = _enclosed(other)
         return Enclosure(self.low - right.high, self.high - right.low)
@@ -53,8 +51,6 @@ class Enclosure:
         right = _enclosed(other)
         corners = [a * b for a in (self.low, self.high) for b in (right.low, right.high)]
         return Enclosure(min(corners), max(corners))
-
-    __rmul__ = __mul__
 
     def __truediv__(self, other: Enclosure | int) -> Enclosure:
         right = _enclosed(other)

@@ -27,3 +27,6 @@ MAX_INFLATED = 256 * 1024
 
 MAX_REPORTS = 200
 """Reports in one request."""
+
+MAX_FINGERPRINT_BITS = 10.0
+"""What one request may reveal about which device it is, unless the survey says otherwise."""

@@ -18,6 +18,7 @@ from .errors import ParameterError, Problem, SurveyError
 from .exact import canonical, total
 from .fields import ID, Fields
 from .limits import (
+    MAX_FINGERPRINT_BITS,
     EPSILON_MAX,
     EPSILON_MIN,
     EPSILON_SUM,
@@ -27,7 +28,7 @@ from .limits import (
     MAX_RESPONSE_BYTES,
     MAX_SEGMENTS,
 )
-from .mechanisms import MAX_FINGERPRINT_BITS, MECHANISMS, Mechanism, build, choose
+from .mechanisms import MECHANISMS, Mechanism, build, choose
 from .periods import KINDS, PeriodKind
 from .question import Question, QuestionType, Value, mechanism_document, nfc
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from ..errors import ParameterError
+from ..limits import MAX_FINGERPRINT_BITS
 from .base import Law, Mechanism
 from .grr import GRR
 from .oue import OUE
@@ -18,9 +19,6 @@ __all__ = ["MECHANISMS", "Law", "Mechanism", "build", "choose"]
 
 MECHANISMS: dict[str, type[Mechanism]] = {cls.name: cls for cls in (GRR, SUE, OUE)}
 """Every mechanism a survey may name."""
-
-MAX_FINGERPRINT_BITS = 10.0
-"""What one request may reveal about which device it is, unless the survey says otherwise."""
 
 
 def build(name: str, k: int, epsilon: Decimal, epsilon_first: Decimal | None = None) -> Mechanism:
@@ -61,13 +59,20 @@ def choose(
 ) -> Mechanism:
     """Return what ``mechanism = "auto"`` means; frozen for survey format 1.
 
-    The least ``variance(1/k)`` among the mechanisms whose permanent response carries at most
-    :data:`MAX_FINGERPRINT_BITS` (any, if ``linkable``). Ties and domains too large for every
-    mechanism fall to the first in :data:`MECHANISMS`, generalised randomized response. Lifetime
-    loss for changing answers is k * epsilon for all three, so it decides nothing here.
+    The least ``variance(1/k)`` among the mechanisms that are no worse in what they give away:
+    whose permanent response carries at most :data:`MAX_FINGERPRINT_BITS`, and, with a second
+    round, of which one changed day reveals no more than ``ln(p2/q2)`` (``flips`` is 1). With
+    ``linkable`` the author accepts both, and the variance alone decides. Ties, and domains too
+    large for every mechanism, fall to the first in :data:`MECHANISMS`, generalised randomized
+    response. Lifetime loss for changing answers is k * epsilon for all three.
     """
     candidates = [build(name, k, epsilon, epsilon_first) for name in MECHANISMS]
     if not linkable:
-        quiet = [m for m in candidates if m.fingerprint_bits <= MAX_FINGERPRINT_BITS]
-        candidates = quiet or candidates[:1]
+        candidates = [m for m in candidates if _gives_away_little(m)] or candidates[:1]
     return min(candidates, key=lambda mechanism: mechanism.variance(1 / k))
+
+
+def _gives_away_little(mechanism: Mechanism) -> bool:
+    """Whether neither a fingerprint nor a change speaks against a mechanism."""
+    quiet = mechanism.fingerprint_bits <= MAX_FINGERPRINT_BITS
+    return quiet and (mechanism.second is None or mechanism.flips == 1)

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from ..draws import Draws
 from ..errors import ParameterError
@@ -22,7 +22,7 @@ from ..response import Response, Shape
 Law = dict[Response, Fraction]
 """An exact output distribution."""
 
-Rounds = int
+Rounds = Literal[1, 2]
 """1 for the permanent response alone, 2 for the instantaneous response built on it."""
 
 _EPSILON_HIGHEST = 44
