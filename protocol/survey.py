@@ -18,10 +18,10 @@ from .errors import ParameterError, Problem, SurveyError
 from .exact import canonical, total
 from .fields import ID, Fields
 from .limits import (
-    MAX_FINGERPRINT_BITS,
     EPSILON_MAX,
     EPSILON_MIN,
     EPSILON_SUM,
+    MAX_FINGERPRINT_BITS,
     MAX_GRACE_DAYS,
     MAX_K,
     MAX_QUESTIONS,
