@@ -14,35 +14,23 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from .errors import ParameterError, Problem, SurveyError
+from .errors import Problem, SurveyError
 from .exact import canonical, total
 from .fields import ID, Fields
 from .limits import (
-    EPSILON_MAX,
-    EPSILON_MIN,
     EPSILON_SUM,
     MAX_FINGERPRINT_BITS,
-    MAX_GRACE_DAYS,
-    MAX_K,
     MAX_QUESTIONS,
-    MAX_RESPONSE_BYTES,
     MAX_SEGMENTS,
 )
-from .mechanisms import MECHANISMS, Mechanism, build, choose
-from .periods import KINDS, PeriodKind
-from .question import Question, QuestionType, Value, mechanism_document, nfc
+from .question import Question
+from .question_fields import COMPILED_KEYS, QUESTION_KEYS, name_of, read_question
 
 FORMAT = 1
 
 Batch = Literal["survey", "question"]
 
 _SURVEY_KEYS = ("format", "id", "max_epsilon", "segments", "batch", "linkable")
-_QUESTION_KEYS = (
-    "version", "ask", "type", "choices", "mechanism", "epsilon", "epsilon_first", "period",
-    "grace", "min_crowd", "default", "owner", "expires",
-)  # fmt: skip
-_COMPILED_KEYS = (*_QUESTION_KEYS, "id", "hash")
-_TYPES = ("boolean", "choice")
 
 
 @dataclass(frozen=True)
@@ -164,26 +152,8 @@ def parse_compiled(document: object) -> Survey:
     if not isinstance(tables, list):
         problems.append(Problem("questions", "missing", "compile the survey again"))
         tables = []
-    keyed = [(_name(table), table) for table in tables]
+    keyed = [(name_of(table), table) for table in tables]
     return _assemble(head, keyed, problems, compiled=True)
-
-
-def parse_question(survey: str, document: object) -> Question:
-    """Check one compiled question, as tallies carry it.
-
-    Raises
-    ------
-    SurveyError
-        With every mistake found.
-    """
-    problems: list[Problem] = []
-    fields = Fields(document, "question", _COMPILED_KEYS, problems)
-    if not ID.fullmatch(survey):
-        fields.problem("survey", "must be like acme-editor", "use a-z, 0-9, - and _, 64 at most")
-    question = _question(survey, _name(document), fields, linkable=True, compiled=True)
-    if problems:
-        raise SurveyError(problems)
-    return question
 
 
 def _assemble(
@@ -204,13 +174,13 @@ def _assemble(
     max_epsilon = head.epsilon("max_epsilon", high=EPSILON_SUM) or EPSILON_SUM
     if not 1 <= len(tables) <= MAX_QUESTIONS:
         problems.append(Problem("questions", f"must be 1..{MAX_QUESTIONS}", "add or remove some"))
-    known = _COMPILED_KEYS if compiled else _QUESTION_KEYS
+    known = COMPILED_KEYS if compiled else QUESTION_KEYS
     questions: dict[str, Question] = {}
     for key, table in tables:
         fields = Fields(table, f"questions.{key}", known, problems)
         if key in questions:
             fields.problem("id", "asked twice", "remove one")
-        questions[key] = _question(name, key, fields, linkable=linkable, compiled=compiled)
+        questions[key] = read_question(name, key, fields, linkable=linkable, compiled=compiled)
     survey = Survey(name, max_epsilon, segments, batch, linkable, questions)
     if not problems:
         _check_whole(survey, head)
@@ -236,107 +206,6 @@ def _check_whole(survey: Survey, head: Fields) -> None:
                 f"{MAX_FINGERPRINT_BITS:g}: together they may recognise a device",
                 'write batch = "question", or linkable = true to accept it',
             )
-
-
-def _question(survey: str, key: str, fields: Fields, *, linkable: bool, compiled: bool) -> Question:
-    if not ID.fullmatch(key):
-        fields.problem("", "its name must be like dark_mode", "use a-z, 0-9, - and _")
-    kind = cast("QuestionType", fields.one_of("type", _TYPES))
-    choices: tuple[str, ...] = ()
-    if kind == "choice":
-        choices = fields.texts("choices", 2, MAX_K, limit=200)
-    elif fields.raw("choices") not in (None, []):
-        fields.problem("choices", "a boolean question has none", "remove it")
-    period = cast("PeriodKind", fields.one_of("period", KINDS))
-    question = Question(
-        survey=survey,
-        id=key,
-        version=fields.integer("version", 1, 10**6),
-        ask=fields.text("ask"),
-        type=kind,
-        choices=choices,
-        mechanism=_mechanism(fields, max(2, len(choices)), linkable=linkable, compiled=compiled),
-        period=period,
-        grace=_grace(fields, period),
-        min_crowd=fields.integer("min_crowd", 1, 10**12, 1000),
-        default=_default(fields, kind, choices, period),
-        owner=fields.text("owner", "nobody"),
-        expires=fields.day("expires"),
-    )
-    if compiled:
-        _check_compiled(fields, question)
-    return question
-
-
-def _check_compiled(fields: Fields, question: Question) -> None:
-    """Refuse a compiled question that is not what its own fields resolve to."""
-    if fields.sound and fields.raw("mechanism") != mechanism_document(question.mechanism):
-        fields.problem("mechanism", "does not match the epsilons", "compile the survey again")
-    if fields.sound and fields.raw("hash") != question.hash:
-        fields.problem("hash", "does not match the question", "compile the survey again")
-
-
-def _name(table: object) -> str:
-    name = table.get("id") if isinstance(table, Mapping) else None
-    return name if isinstance(name, str) else ""
-
-
-def _mechanism(fields: Fields, k: int, *, linkable: bool, compiled: bool) -> Mechanism:
-    epsilon = fields.epsilon("epsilon") or EPSILON_MAX
-    first = fields.epsilon("epsilon_first") if fields.has("epsilon_first") else None
-    if first is not None and first >= epsilon:
-        fields.problem(
-            "epsilon_first", f"must be less than epsilon ({canonical(epsilon)})", "lower it"
-        )
-        first = None
-    name = _mechanism_name(fields, compiled)
-    try:
-        if name == "auto":
-            mechanism = choose(k, epsilon, first, linkable=linkable)
-        else:
-            mechanism = build(name, k, epsilon, first)
-    except ParameterError as exc:
-        fields.problem("mechanism", str(exc), "correct it")
-        return build("grr", 2, EPSILON_MIN)
-    if mechanism.shape.size > MAX_RESPONSE_BYTES:
-        fields.problem("mechanism", f"responses exceed {MAX_RESPONSE_BYTES} bytes", "lower k")
-    return mechanism
-
-
-def _mechanism_name(fields: Fields, compiled: bool) -> str:
-    """Read a word of an author, or the table the compiler made of it."""
-    if not compiled:
-        return fields.one_of("mechanism", ("auto", *MECHANISMS), "auto")
-    table = fields.raw("mechanism")
-    name = table.get("name") if isinstance(table, Mapping) else None
-    if isinstance(name, str) and name in MECHANISMS:
-        return name
-    fields.problem("mechanism", "names none that is known here", "upgrade, or compile it again")
-    return "auto"
-
-
-def _grace(fields: Fields, period: str) -> int:
-    if period != "once":
-        return fields.integer("grace", 1, MAX_GRACE_DAYS, 3)
-    if fields.raw("grace") not in (None, 0):
-        fields.problem("grace", "a once question closes when it expires", "remove it")
-    return 0
-
-
-def _default(fields: Fields, kind: str, choices: tuple[str, ...], period: str) -> Value | None:
-    value = fields.raw("default")
-    if value is None:
-        return None
-    if period == "once":
-        fields.problem("default", "a once question has no end to decide it at", "remove it")
-    elif kind == "boolean" and isinstance(value, bool):
-        return value
-    elif kind == "choice" and isinstance(value, str) and nfc(value) in choices:
-        return nfc(value)
-    else:
-        options = "true or false" if kind == "boolean" else "one of the choices"
-        fields.problem("default", "is no answer to the question", f"write {options}")
-    return None
 
 
 def _file_error(path: Path, problem: str, fix: str) -> SurveyError:

@@ -14,7 +14,7 @@ from typing import Any
 from .errors import DocumentError, ParameterError, SurveyError
 from .periods import parse_period
 from .question import Question
-from .survey import parse_question
+from .question_fields import parse_question
 
 FORMAT = 1
 _KEYS = {"format", "survey", "question", "period", "batch", "segment", "n", "cells"}

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from deniable.protocol.periods import parse_period
 from deniable.protocol.question import Question
-from deniable.protocol.survey import Survey, compile_survey, parse_question
+from deniable.protocol.question_fields import parse_question
+from deniable.protocol.survey import Survey, compile_survey
 from deniable.protocol.tally import Tally
 
 from .base import Device, KnownSurvey, Pending, PendingKey, Registered, Scope, ScopeRow, State

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from survey_documents import ABSENT, Document, make_survey, told
 
-from deniable.protocol.survey import compile_survey, load_survey, parse_compiled, parse_question
+from deniable.protocol.question_fields import parse_question
+from deniable.protocol.survey import compile_survey, load_survey, parse_compiled
 
 TOML = """
 [survey]

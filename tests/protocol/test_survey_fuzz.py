@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from survey_documents import make_survey, spoiled, survey_tables, values
 
 from deniable.protocol.errors import DocumentError, Problem, SurveyError
+from deniable.protocol.question_fields import parse_question
 from deniable.protocol.survey import (
     Survey,
     compile_survey,
     parse_compiled,
-    parse_question,
     parse_survey,
 )
 from deniable.protocol.tally import Tally, parse_tally

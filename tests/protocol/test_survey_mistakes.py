@@ -17,8 +17,7 @@ from survey_documents import (
     told,
 )
 
-from deniable.protocol import mechanisms
-from deniable.protocol import survey as survey_module
+from deniable.protocol import mechanisms, question_fields
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.mechanisms.grr import GRR
 from deniable.protocol.survey import parse_survey
@@ -264,7 +263,7 @@ def test_a_mechanism_may_refuse_its_parameters(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_response_may_not_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey_module, "MAX_RESPONSE_BYTES", 511)
+    monkeypatch.setattr(question_fields, "MAX_RESPONSE_BYTES", 511)
     table = choice_table(choices=[str(n) for n in range(4096)], mechanism="oue")
     tables = survey_tables({"a": table}, linkable=True)
     assert told(lambda: parse_survey(tables)) == [
