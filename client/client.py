@@ -140,13 +140,26 @@ class Client:
         """
         return self._do(lambda engine: engine.flush(force=force), Flushed())
 
-    def opt_in(self) -> None:
-        """Store that the person said yes: what waits will be sent, each report at its time."""
-        self._do(lambda engine: engine.opt_in(), None)
+    def opt_in(self) -> bool:
+        """Store that the person said yes: what waits will be sent, each report at its time.
 
-    def opt_out(self) -> None:
-        """Store that the person said no: what waits is erased, nothing is recorded or sent."""
-        self._do(lambda engine: engine.opt_out(), None)
+        Returns
+        -------
+        bool
+            Whether it was stored; if not, :meth:`status` says why.
+        """
+        return self._do(lambda engine: engine.opt_in(), False)
+
+    def opt_out(self) -> bool:
+        """Store that the person said no: what waits is erased, nothing is recorded or sent.
+
+        Returns
+        -------
+        bool
+            Whether it was stored. If not, this client obeys all the same, and stores it as soon
+            as the store can be written.
+        """
+        return self._do(lambda engine: engine.opt_out(), False)
 
     def status(self) -> Status:
         """Return what the client does, did, and why not."""

@@ -54,6 +54,7 @@ class Engine:
         self._survey = survey
         self._clock = clock
         self._refused: Counter[str] = Counter()
+        self._no_unsaved = False
         self._transport = Transport(collector_url)
         self._db = _open(path, consent, survey.max_epsilon)
         try:
@@ -103,15 +104,19 @@ class Engine:
             return Flushed(kept=self._queue.waiting(), dropped=dropped)
         return self._outbox.flush(force=force)
 
-    def opt_in(self) -> None:
+    def opt_in(self) -> bool:
         """Store the person's yes and begin to send."""
         self._store.decide("on", self._clock())
+        self._no_unsaved = False
         self._obey("on")
+        return True
 
-    def opt_out(self) -> None:
-        """Store the person's no: erase what waits, end the thread."""
-        self._store.decide("off", self._clock())
+    def opt_out(self) -> bool:
+        """End the thread, erase what waits, and store the person's no."""
+        self._no_unsaved = True
         self._obey("off")
+        self._save_no()
+        return True
 
     def status(self) -> Status:
         """Return the state as the store knows it, whichever process wrote it."""
@@ -143,6 +148,7 @@ class Engine:
         self._uploader.stop(_JOIN_SECONDS)
         try:
             self._db.hurry()
+            self._save_no()
             self._save_counts()
         finally:
             self._db.close()
@@ -164,6 +170,7 @@ class Engine:
 
     def _follow(self) -> Device:
         """Obey a decision that was made elsewhere, such as by `deniable-device`."""
+        self._save_no()
         device = self._store.device()
         if device.consent != self._consent:
             self._obey(device.consent)
@@ -185,6 +192,12 @@ class Engine:
                 self._uploader.wake()
         else:
             self._outbox.drop_closed()
+
+    def _save_no(self) -> None:
+        """Store a no that could not be stored when it was said."""
+        if self._no_unsaved:
+            self._store.decide("off", self._clock())
+            self._no_unsaved = False
 
     def _save_counts(self) -> None:
         counts = self._refused.copy()

@@ -104,7 +104,7 @@ class _Group:
         bits = known or 0
         for index, slot, response in entries:
             key = PendingKey(slot.id, submission.period, submission.segment)
-            if False:
+            if row.closed or slot.closes <= self._watermark or key not in self._folds:
                 submission.closed.append(index)
             elif bits & slot.bit:
                 submission.duplicate += 1

@@ -7,6 +7,8 @@ import signal
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -276,30 +278,63 @@ print(time.time(), flush=True)
     assert len(rows(store, "SELECT * FROM queue")) == 1
 
 
-def test_a_store_held_by_another_process_blocks_nobody_for_long(
-    start: Any, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(schema, "_BUSY_SECONDS", 0.2)
-    client = start(survey(a=question(), b=question()))
-    client.record("a", True)
-    program = """
+HOLD = """
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
 db.execute("BEGIN EXCLUSIVE")
 print("held", flush=True)
 sys.stdin.readline()
 """
-    with python(program, store) as process:
+
+
+@contextmanager
+def held(store: Path) -> Iterator[None]:
+    """Let another process keep everyone from the store."""
+    with python(HOLD, store) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
+        yield
+        process.communicate("\n", timeout=20)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "_BUSY_SECONDS", 0.2)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_store_held_by_another_process_blocks_nobody_for_long(start: Any, store: Path) -> None:
+    client = start(survey(a=question(), b=question()))
+    client.record("a", True)
+    with held(store):
         started = time.monotonic()
         client.record("b", True)
         assert client.flush().sent == 0
+        assert client.opt_in() is False
         assert client.status().state == "silent"
         assert time.monotonic() - started < 5
-        process.communicate("\n", timeout=20)
     status = client.status()
     assert status.state == "local"
     assert status.dropped == {"busy": 1}
     client.record("b", True)
     assert client.status().queued == 2
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("ending", ["status", "close"])
+def test_a_no_holds_even_if_it_cannot_be_stored_at_once(
+    start: Any, store: Path, heard: Collector, ending: str
+) -> None:
+    asked = survey(a=question(), b=question())
+    client = start(asked, heard.url, consent="on")
+    client.record("a", True)
+    with held(store):
+        assert client.opt_out() is False
+        assert client._engine._uploader._thread is None
+        client.record("b", True)
+        assert client.flush(force=True).sent == 0
+    getattr(client, ending)()
+    assert rows(store, "SELECT consent FROM device") == [("off",)]
+    assert rows(store, "SELECT question FROM queue") == []
+    assert heard.requests == []
+    assert client.opt_out() is (ending == "status")
