@@ -42,7 +42,8 @@ def total_epsilon(
         epsilon; ``sum over (a, b) of ln((a r^T + 1-a) / (b r^T + 1-b))``, which tends to
         epsilon; fresh composition of T reports, ``T epsilon`` without a delta.
     the values, change times public
-        ``d epsilon`` for at most d different answers; fresh as before.
+        ``d epsilon`` for at most d different answers, with a second round the whole trajectory's
+        bound if that is less; fresh as before.
     one changed day, the rest known
         memoized none: a report unlike the day before proves a change; second round
         ``flips ln r``, flips being the bits in which two permanent responses can differ.
@@ -161,12 +162,17 @@ class _Table:
     def _public_changes(self, fresh: Bound) -> Row:
         d = self.answers
         total = d * self._epsilon
-        second = self._same if d == 1 or self._same is None else total
         unit = (
             f"epsilon of all {self._days} about {_answers(d)}, where everybody may know when "
             f"the answer changes and when an old one returns; memoized {d} x epsilon; "
-            f"{self._how(fresh)}"
         )
+        second = self._same
+        if second is not None and d > 1:
+            bounds = (Bound(total, f"{d} x epsilon"), trajectory(self.mechanism, self.reports))
+            least = min(bounds, key=lambda bound: bound.epsilon)
+            second = least.epsilon
+            unit += f"second round {least.name}; "
+        unit += self._how(fresh)
         return Row("the values, change times public", total, second, fresh, unit)
 
     def _one_day(self, fresh: Bound) -> Row:

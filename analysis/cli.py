@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from deniable.protocol.errors import DeniableError
+from deniable.protocol.errors import DeniableError, SurveyError
 
 try:
     import click
@@ -63,14 +63,16 @@ class Program(click.Group):
             exc.show()
             sys.exit(exc.exit_code)
         except click.ClickException as exc:
-            _fail(" ".join(exc.format_message().split()), exc.exit_code)
+            _fail([" ".join(exc.format_message().split())], exc.exit_code)
+        except SurveyError as exc:
+            _fail(exc.problems, 1)
         except DeniableError as exc:
-            _fail(str(exc), 1)
+            _fail([exc], 1)
         except (click.Abort, KeyboardInterrupt):
-            _fail("interrupted", 1)
+            _fail(["interrupted"], 1)
         except OSError as exc:
             _abandon_output()
-            _fail(f"the output cannot be written ({exc.strerror})", 1)
+            _fail([f"the output cannot be written ({exc.strerror})"], 1)
         sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -91,11 +93,17 @@ def _never_fail_to_encode() -> None:
             reconfigure(errors="backslashreplace")
 
 
-def _fail(message: str, status: int) -> NoReturn:
-    """Say why on standard error, one line for each mistake, and leave."""
+def _complain(mistakes: Iterable[object]) -> None:
+    """Say what is wrong on standard error, a line for each mistake whatever it quotes."""
+    for mistake in mistakes:
+        line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(mistake))
+        click.echo(f"Error: {line}", err=True)
+
+
+def _fail(mistakes: Iterable[object], status: int) -> NoReturn:
+    """Say why and leave."""
     try:
-        for line in message.splitlines():
-            click.echo(f"Error: {line}", err=True)
+        _complain(mistakes)
     except OSError:
         _abandon_output()
     sys.exit(status)

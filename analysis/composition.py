@@ -21,10 +21,10 @@ from dataclasses import dataclass
 
 from deniable.protocol.mechanisms import Mechanism
 
-_RESCALE = 1e200
+_RESCALE = 2.0**664
 _LOG_RESCALE = math.log(_RESCALE)
 _LARGEST_EXPONENT = 700.0
-_ROUNDING = 2.0**-51
+_ROUNDING = 2.0**-49  # 16 units: more than one step of the recurrence can lose
 _ROUNDED = 2000  # roundings that do not depend on the number of reports, with room to spare
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -182,9 +182,9 @@ def mechanism_losses(mechanism: Mechanism) -> Losses:
     A response speaks for a value if all chains in which the two differ do: with probability
     ``prod a`` if it is the true one and ``prod b`` if the other is. Otherwise it tells neither.
     """
-    gain = math.prod(float(a) for a, _ in mechanism.chains)
-    loss = math.prod(float(b) for _, b in mechanism.chains)
-    return Losses(float(mechanism.epsilon), gain, max(0.0, 1 - gain - loss), loss)
+    gain = math.prod(a for a, _ in mechanism.chains)
+    loss = math.prod(b for _, b in mechanism.chains)
+    return Losses(float(mechanism.epsilon), float(gain), float(1 - gain - loss), float(loss))
 
 
 def _expm1(epsilon: float) -> float:

@@ -7,7 +7,6 @@ and the interval beside a processed estimate remain those of the raw one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal
 
@@ -73,16 +72,18 @@ def project(frequencies: Sequence[float]) -> tuple[float, ...]:
     """Return the nearest distribution, ``max(f_i + d, 0)``.
 
     The d is that of the largest m frequencies, for the largest m that leaves all m positive. One
-    always does, so nothing is divided by zero even where every frequency is negative.
+    always does, so nothing is divided by zero even where every frequency is negative. All are
+    measured from the largest, which moves the d alone and keeps the digits of huge ones.
     """
-    shift = math.inf
-    total = 0.0
-    for m, frequency in enumerate(sorted(frequencies, reverse=True), start=1):
-        total += frequency
-        if frequency + (1.0 - total) / m <= 0:
+    top = max(frequencies)
+    below = [f - top for f in frequencies]
+    shift, total = 1.0, 0.0
+    for m, distance in enumerate(sorted(below, reverse=True), start=1):
+        total += distance
+        if distance + (1.0 - total) / m <= 0:
             break
         shift = (1.0 - total) / m
-    return tuple(max(f + shift, 0.0) for f in frequencies)
+    return tuple(max(distance + shift, 0.0) for distance in below)
 
 
 STEPS: Final[Mapping[str, Callable[[Sequence[float]], tuple[float, ...]]]] = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
@@ -112,7 +113,7 @@ def _checked(url: str) -> str:
         )
     if parts.scheme == "http" and host not in _LOCAL:
         raise SourceError(f"use https:// for {host}: over http:// the token travels in the clear")
-    return url.rstrip("/")
+    return parts.geturl().rstrip("/")
 
 
 def _read(response: Response) -> str:
@@ -121,13 +122,26 @@ def _read(response: Response) -> str:
         raise ValueError("it compresses though it was asked not to")
     deadline = time.monotonic() + _DEADLINE
     body = bytearray()
-    for chunk in response.iter_content(_CHUNK):
+    for chunk in _chunks(response):
         body += chunk
         if len(body) > MAX_BYTES:
             raise ValueError(f"its answer is longer than {MAX_BYTES} bytes")
         if time.monotonic() > deadline:
             raise ValueError(f"its answer takes longer than {_DEADLINE:g} s")
     return body.decode("utf-8")
+
+
+def _chunks(response: Response) -> Iterator[bytes]:
+    """Return the body as it arrives; ``iter_content`` would wait for a chunk to be full."""
+    # The base of urllib3's errors, which the transport of requests raises and its stubs hide.
+    from requests.exceptions import BaseHTTPError, ChunkedEncodingError  # type: ignore[attr-defined]
+
+    read = getattr(response.raw, "read1", response.raw.read)  # urllib3 1 has no read1
+    try:
+        while chunk := read(_CHUNK):
+            yield chunk
+    except BaseHTTPError as exc:
+        raise ChunkedEncodingError(exc) from exc
 
 
 def _refusal(status: int, body: str) -> str:
@@ -154,6 +168,12 @@ def _reason(exc: Exception) -> str:
         return "its certificate is not accepted"
     if isinstance(exc, requests.ConnectionError):
         return "no connection"
+    if isinstance(exc, requests.exceptions.ChunkedEncodingError):
+        return "its answer breaks off"
+    if isinstance(exc, UnicodeDecodeError):
+        return "its answer is not UTF-8"
+    if isinstance(exc, requests.exceptions.InvalidURL | UnicodeError):
+        return "the URL is malformed"
     if isinstance(exc, requests.RequestException):
         return type(exc).__name__
     return _line(str(exc))

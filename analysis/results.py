@@ -215,8 +215,8 @@ def _row(estimate: Estimate, n: int) -> tuple[str, ...]:
     places = _places(estimate.standard_error)
     of_count = _places(estimate.standard_error * n)
     frequencies = (estimate.frequency, estimate.standard_error, estimate.low, estimate.high)
-    count = f"{estimate.count:,.{of_count}f}"
-    return (text(estimate.value), count, *(f"{number:.{places}f}" for number in frequencies))
+    count = f"{estimate.count:z,.{of_count}f}"
+    return (text(estimate.value), count, *(f"{number:z.{places}f}" for number in frequencies))
 
 
 def _places(error: float) -> int:

@@ -68,8 +68,9 @@ def which_survey(states: Sequence[PeriodState], question: str, survey: str | Non
         raise SourceError(f"{question} is asked in {_some(asking)}; say which with --survey-id")
     if not asking:
         names = sorted({state.question for state in states})
-        there = f"there are {_some(names)}" if names else "nobody has reported anything yet"
         where = "" if survey is None else f" in survey {survey}"
+        nothing = "nobody has reported anything yet" if survey is None else "nothing of it is there"
+        there = f"there are {_some(names)}" if names else nothing
         raise SourceError(f"there is no question {question}{where}; {there}")
     return asking[0]
 

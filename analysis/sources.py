@@ -23,6 +23,11 @@ from .render import Record, Section
 
 STATES = ("pending", "released", "destroyed")
 _BUSY_SECONDS = 5.0
+_HINT = "is it a collector's store, and may you read it?"
+_HINTS = {
+    "SQLITE_BUSY": "somebody is writing to it; try again",
+    "SQLITE_READONLY_ROLLBACK": "its collector was killed; deniable-collector status repairs it",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,7 @@ class PeriodStates:
             tuple("" if cell is None else str(cell) for cell in record.values())
             for record in self.records()
         ]
-        title = "Periods, and how many devices are in each" if rows else "No period has begun."
+        title = "Periods, and how many devices are in each" if rows else "There is no period."
         return (Section(title, self.columns, rows),)
 
 
@@ -116,7 +121,7 @@ def open_source(location: str, token: str | None = None) -> Source:
     scheme, separator, _ = location.partition("://")
     if not separator:
         return SqliteSource(Path(location))
-    if scheme in ("http", "https"):
+    if scheme.lower() in ("http", "https"):
         from .remote import HttpSource
 
         return HttpSource(location, token)
@@ -153,7 +158,7 @@ class SqliteSource:
             with closing(sqlite3.connect(address, timeout=_BUSY_SECONDS, uri=True)) as connection:
                 return connection.execute(query, parameters).fetchall()
         except sqlite3.OperationalError as exc:
-            self._fail(exc, "is it a collector's store, and may you read it?")
+            self._fail(exc, _HINTS.get(exc.sqlite_errorname, _HINT))
         except sqlite3.DatabaseError as exc:
             self._fail(exc, "it is no collector's store")
 

@@ -36,10 +36,8 @@ def check(context: click.Context, file: Path, form: str) -> None:
         result = check_survey(file)
     except SurveyError as exc:
         if form == "table":
-            for problem in exc.problems:
-                click.echo(f"Error: {problem}", err=True)
-        else:
-            options.emit(SurveyProblems(exc.problems), form)
+            raise
+        options.emit(SurveyProblems(exc.problems), form)
         context.exit(1)
     options.emit(result, form)
 

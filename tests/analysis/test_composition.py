@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from itertools import product
 
 import pytest
@@ -120,6 +120,40 @@ def test_exact_is_the_least_epsilon_that_delta_allows(
     assert delta_by_enumeration(losses, reports, found) <= delta * (1 + 1e-9) + 1e-15
     if found > 1e-6:
         assert delta_by_enumeration(losses, reports, found - 1e-6) > delta
+
+
+def delta_exactly(losses: Losses, reports: int, epsilon: float) -> Decimal:
+    """delta(epsilon) in 60 digits, from the trinomial distribution of the sum of the losses."""
+    gain, none, loss = map(Decimal, (losses.gain, losses.none, losses.loss))
+    law = {0: Decimal(1)}
+    for _ in range(reports):
+        longer: dict[int, Decimal] = {}
+        for level, mass in law.items():
+            for step, chance in ((1, gain), (0, none), (-1, loss)):
+                longer[level + step] = longer.get(level + step, Decimal(0)) + mass * chance
+        law = longer
+    excess = {x: x * Decimal(losses.epsilon) - Decimal(epsilon) for x in law}
+    return sum((law[x] * (1 - (-e).exp()) for x, e in excess.items() if e > 0), Decimal(0))
+
+
+@pytest.mark.parametrize("reports", [1, 2, 7, 30])
+@pytest.mark.parametrize("epsilon", ["0.000001", "0.01", "2", "44"])
+@pytest.mark.parametrize("name", ["grr", "sue", "oue"])
+def test_exact_is_never_below_the_truth(name: str, epsilon: str, reports: int) -> None:
+    """Not in the last digit either, where losses almost cancel or are all but certain."""
+    losses = mechanism_losses(build(name, 3, Decimal(epsilon)))
+    with localcontext(prec=60):
+        for delta in (0.999, 0.5, 0.25, 1e-6, 1e-20, 1e-80):
+            found = exact(losses, reports, delta)
+            assert delta_exactly(losses, reports, found) <= Decimal(delta)
+            if found > 0 and epsilon != "44":  # there delta hardly depends on epsilon
+                less = delta_exactly(losses, reports, found * (1 - 1e-7))
+                assert less > Decimal(delta) * (1 - Decimal("1e-9"))
+
+
+def test_losses_keep_what_is_all_but_impossible() -> None:
+    losses = mechanism_losses(build("grr", 3, Decimal(40)))
+    assert losses.none == pytest.approx(losses.loss, rel=1e-9, abs=0)
 
 
 @pytest.mark.parametrize("name", ["grr", "sue", "oue"])

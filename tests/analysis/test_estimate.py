@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -390,6 +394,42 @@ def test_the_store_is_only_read(tmp_path: Path) -> None:
     estimate("dark_mode", store)
     assert store.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["collector.db"]
+
+
+def test_a_store_that_is_being_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deniable.analysis.sources._BUSY_SECONDS", 0.05)
+    store = write_store(tmp_path / "collector.db", [tally(DARK, [70, 30])])
+    with closing(sqlite3.connect(store, isolation_level=None)) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(SourceError, match="somebody is writing to it; try again"):
+            estimate("dark_mode", store)
+
+
+def test_a_store_whose_collector_was_killed(tmp_path: Path) -> None:
+    """A journal to roll back: whoever only reads cannot, and must not read past it."""
+    store = write_store(tmp_path / "collector.db", [tally(DARK, [70, 30])])
+    die = """
+import os, sqlite3, sys
+writer = sqlite3.connect(sys.argv[1], isolation_level=None)
+writer.execute("PRAGMA cache_size = 1")
+writer.execute("BEGIN")
+writer.execute("CREATE TABLE more (x)")
+for _ in range(500):
+    writer.execute("INSERT INTO more VALUES (zeroblob(1000))")
+os.kill(os.getpid(), 9)
+"""
+    subprocess.run([sys.executable, "-c", die, str(store)], check=False)
+    with pytest.raises(SourceError, match="deniable-collector status repairs it"):
+        estimate("dark_mode", store)
+    with closing(sqlite3.connect(store)) as collector:
+        collector.execute("SELECT * FROM t").fetchall()
+    assert estimate("dark_mode", store)[0].n == 100
+
+
+def test_a_survey_that_is_not_there(tmp_path: Path) -> None:
+    store = write_store(tmp_path / "collector.db", [tally(DARK, [70, 30])])
+    with pytest.raises(SourceError, match="in survey typo; nothing of it is there"):
+        estimate("dark_mode", store, survey="typo")
 
 
 @pytest.mark.parametrize(

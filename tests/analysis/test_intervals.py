@@ -53,6 +53,14 @@ def test_coverage(name: str, k: int, n: int, frequency: float, alpha: float, fam
     assert missed <= slack * alpha / family + 1e-12
 
 
+@pytest.mark.parametrize(("n", "frequency"), [(40, 0.5), (400, 0.05)])
+def test_what_a_normal_interval_may_miss(n: int, frequency: float) -> None:
+    """As docs/decisions.md says: at 95 % with twice the fewest counts, the worst of a fine grid."""
+    mechanism = build("grr", 2, Decimal(16))
+    missed = 1 - coverage(mechanism, n, frequency, Level(0.05))
+    assert 0.05 < missed <= 1.65 * 0.05
+
+
 @pytest.mark.parametrize(("k", "frequency"), [(100, 0.0076), (2, 0.9924)])
 def test_a_normal_interval_would_not_do(k: int, frequency: float) -> None:
     """What the exact interval is for: where either answer is rare the plug-in misses often."""

@@ -38,6 +38,16 @@ def test_clip_moves_each_to_the_nearest(raw: list[float]) -> None:
     assert all(c == f for c, f in zip(clipped, raw, strict=True) if 0 <= f <= 1)
 
 
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [([1e17, 0.3], (1, 0)), ([-1e300] * 2, (0.5, 0.5)), ([1e12 + 0.5, 1e12], (0.75, 0.25))],
+)
+def test_huge_frequencies_keep_their_digits(
+    raw: list[float], expected: tuple[float, float]
+) -> None:
+    assert post_process(raw, "norm-sub") == expected
+
+
 @pytest.mark.parametrize("how", ["norm-sub", "simplex"])
 @given(raw=frequencies)
 def test_projections_give_the_nearest_distribution(how: str, raw: list[float]) -> None:

@@ -275,6 +275,27 @@ def line(command: str, options: dict[str, str]) -> list[str]:
     return [command, *(f"{name}={value}" for name, value in options.items())]
 
 
+@pytest.mark.parametrize("odd", ["a\nb", "a\rb\x1b[31m", "a\u2028b"])
+@pytest.mark.parametrize(
+    "command",
+    ["estimate q --from", "periods --from", "survey check", "survey compile", "survey diff x"],
+)
+def test_a_name_with_line_ends_is_one_line(command: str, odd: str) -> None:
+    for name in (odd, "https://" + odd):
+        done = call(*command.split(), name)
+        assert_one_line(done)
+        assert done.stderr[:-1].isprintable()
+
+
+def test_no_zero_has_a_sign() -> None:
+    done = call("debias", "--mechanism=oue", "--epsilon=44", "--counts=0,9", "--n=9")
+    assert "-0" not in done.stdout.replace("-0.5", "")
+
+
+def test_a_delta_that_is_a_probability_of_the_losses() -> None:
+    shown("total-epsilon", "--epsilon=44", "--mechanism=oue", "--days=1", "--delta=0.5")
+
+
 def test_the_command_lines_to_spoil_are_valid() -> None:
     for command, options in VALID.items():
         assert call(*line(command, options)).exit_code == 0

@@ -16,7 +16,7 @@ from survey_documents import make_survey
 from tally_places import TOKEN, Server, serving, tally
 
 from deniable.analysis import estimate, periods, remote
-from deniable.protocol.errors import DeniableError, DocumentError, SourceError
+from deniable.protocol.errors import DocumentError, SourceError
 
 DARK = make_survey().questions["dark_mode"]
 
@@ -156,9 +156,33 @@ def test_an_answer_that_never_comes_is_not_awaited(
 def test_an_answer_that_trickles_has_a_deadline(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "_DEADLINE", 0.0)
-    with pytest.raises(SourceError, match="takes longer than 0 s"):
+    monkeypatch.setattr(remote, "_DEADLINE", 0.3)
+    given_up = threading.Event()
+
+    def trickle(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000000")
+        handler.end_headers()
+        with contextlib.suppress(OSError):
+            while not given_up.wait(0.02):
+                handler.wfile.write(b" ")
+
+    server.answers["/v1/periods"] = trickle
+    try:
+        with pytest.raises(SourceError, match=r"takes longer than 0\.3 s"):
+            periods(server.url, token=TOKEN)
+    finally:
+        given_up.set()
+
+
+def test_an_answer_that_is_no_text(server: Server) -> None:
+    server.put("/v1/periods", b"\xff")
+    with pytest.raises(SourceError, match="its answer is not UTF-8"):
         periods(server.url, token=TOKEN)
+
+
+def test_a_scheme_in_capitals(server: Server) -> None:
+    assert periods(server.url.replace("http", "HTTP"), token=TOKEN).states
 
 
 def test_a_bomb_is_not_unpacked(server: Server) -> None:
@@ -177,7 +201,7 @@ def test_a_connection_that_breaks_off(server: Server) -> None:
         handler.wfile.write(b"{")
 
     server.answers["/v1/periods"] = cut
-    with pytest.raises(DeniableError):
+    with pytest.raises(SourceError, match="its answer breaks off"):
         periods(server.url, token=TOKEN)
 
 

@@ -148,7 +148,27 @@ def test_values_whose_pattern_of_change_is_public(case: tuple[Device, int]) -> N
     pairs = [
         (a, b) for a, b in product(trajectories(mechanism.k, days), repeat=2) if same_pattern(a, b)
     ]
-    assert worst(device, pairs) <= min(mechanism.k, days) * float(mechanism.epsilon) + 1e-9
+    table = total_epsilon(
+        epsilon=mechanism.epsilon,
+        epsilon_first=mechanism.epsilon_first,
+        days=days,
+        values=mechanism.k,
+        mechanism=mechanism.name,
+    )
+    bound = table.rows[2].second_round
+    assert bound is not None
+    assert worst(device, pairs) <= bound + 1e-9
+    assert bound <= min(mechanism.k, days) * float(mechanism.epsilon)
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "sue", "oue"])
+@pytest.mark.parametrize("days", [1, 2, 3, 30, 365])
+def test_who_protects_more_spends_no_less(mechanism: str, days: int) -> None:
+    """Whatever bounds whole trajectories bounds those whose times of change are known."""
+    table = total_epsilon(epsilon=4, epsilon_first="0.5", days=days, values=3, mechanism=mechanism)
+    one, same, public, _, whole = (row.second_round or math.nan for row in table.rows)
+    assert one <= same + 1e-12
+    assert same <= public <= whole + 1e-12
 
 
 @pytest.mark.parametrize(
