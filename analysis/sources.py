@@ -205,8 +205,6 @@ def parse_tallies(documents: Iterable[object], survey: str, question: str) -> tu
     for tally in tallies:
         if (tally.question.survey, tally.question.id) != (survey, question):
             raise DocumentError(f"tally: is of another question than {question} of {survey}")
-        if tally.segment is not None and not tally.segment.isprintable():
-            raise DocumentError("tally: its segment is not a line of text")
     return tallies
 
 

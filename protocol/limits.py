@@ -16,6 +16,9 @@ MAX_K = 4096
 MAX_RESPONSE_BYTES = 8 * 1024
 MAX_QUESTIONS = 200
 MAX_SEGMENTS = 64
+MAX_SEGMENT = 64
+"""Characters of a segment's name."""
+
 MAX_GRACE_DAYS = 60
 MAX_TEXT = 500
 

@@ -21,6 +21,7 @@ from .limits import (
     EPSILON_SUM,
     MAX_FINGERPRINT_BITS,
     MAX_QUESTIONS,
+    MAX_SEGMENT,
     MAX_SEGMENTS,
 )
 from .question import Question
@@ -170,7 +171,7 @@ def _assemble(
         head.problem("id", "must be like acme-editor", "use a-z, 0-9, - and _, 64 at most")
     batch = cast("Batch", head.one_of("batch", ("survey", "question"), "survey"))
     linkable = head.flag("linkable")
-    segments = head.texts("segments", 0, MAX_SEGMENTS, limit=64)
+    segments = head.texts("segments", 0, MAX_SEGMENTS, limit=MAX_SEGMENT)
     max_epsilon = head.epsilon("max_epsilon", high=EPSILON_SUM) or EPSILON_SUM
     if not 1 <= len(tables) <= MAX_QUESTIONS:
         problems.append(Problem("questions", f"must be 1..{MAX_QUESTIONS}", "add or remove some"))

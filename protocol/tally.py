@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import DocumentError, ParameterError, SurveyError
+from .fields import text_fault
+from .limits import MAX_SEGMENT
 from .periods import parse_period
 from .question import Question
 from .question_fields import parse_question
@@ -72,28 +74,36 @@ def parse_tally(document: object) -> Tally:
         raise DocumentError(f"tally: must have exactly the fields {', '.join(sorted(_KEYS))}")
     if type(document["format"]) is not int or document["format"] != FORMAT:
         raise DocumentError("tally: unknown format; upgrade deniable to read it")
-    survey, name = document["survey"], document["period"]
-    segment, batch = document["segment"], document["batch"]
-    if not isinstance(survey, str) or not isinstance(name, str):
-        raise DocumentError("tally: survey and period must be text")
-    if not isinstance(segment, str | None) or not isinstance(batch, str | None):
-        raise DocumentError("tally: segment and batch must be text or null")
+    survey, name, segment, batch = _texts(document)
     try:
         question = parse_question(survey, document["question"])
         period = parse_period(name)
-        if batch is not None and (period.kind != "once" or parse_period(batch).kind != "week"):
-            raise ParameterError("batch must be a week, and of a once question")
+        released_in = None if batch is None else parse_period(batch).kind
     except SurveyError as exc:
         raise DocumentError(f"tally: {exc.problems[0]}") from exc
     except ParameterError as exc:
         raise DocumentError(f"tally: {exc}") from exc
     if period.kind != question.period:
         raise DocumentError("tally: its period is of another kind than its question asks by")
+    if released_in != ("week" if period.kind == "once" else None):
+        raise DocumentError("tally: batch must be a week for a once question, null for others")
     cells = _counts(document["cells"], question)
     n = document["n"]
     if type(n) is not int or question.mechanism.shape.reports(cells) != n:
         raise DocumentError("tally: n must be the number of reports in its cells")
     return Tally(question, period.key, segment, n, cells, batch)
+
+
+def _texts(document: Mapping[str, object]) -> tuple[str, str, str | None, str | None]:
+    survey, name = document["survey"], document["period"]
+    segment, batch = document["segment"], document["batch"]
+    if not isinstance(survey, str) or not isinstance(name, str):
+        raise DocumentError("tally: survey and period must be text")
+    if not isinstance(segment, str | None) or not isinstance(batch, str | None):
+        raise DocumentError("tally: segment and batch must be text or null")
+    if segment is not None and text_fault(segment, MAX_SEGMENT):
+        raise DocumentError("tally: segment must be one line of text")
+    return survey, name, segment, batch
 
 
 def _counts(cells: object, question: Question) -> tuple[int, ...]:
