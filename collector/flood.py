@@ -16,7 +16,7 @@ from limits.errors import ConfigurationError, StorageError
 from limits.storage import Storage
 
 from deniable.protocol.draws import length_prefixed
-from deniable.protocol.errors import ParameterError
+from deniable.protocol.errors import MissingExtraError, ParameterError
 
 from .config import Config
 from .problems import HTTPProblem, unavailable
@@ -103,6 +103,9 @@ class FloodLimit:
             # pseudonym is known only after the body was read.
             limiter.init_app(Flask(__name__))
         except (ConfigurationError, StorageError, ValueError) as exc:
+            if "prerequisite" in str(exc):
+                text = "redis is not installed; pip install 'deniable[redis]'"
+                raise MissingExtraError(text) from exc
             raise ParameterError("flood_storage must be memory:// or redis://HOST") from exc
         self._limiter = limiter
 

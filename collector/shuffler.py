@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 
 from deniable.protocol.response import Response, Shape
 
-from .rules import Entry
+from .rules import Entry, Slot
 from .store.base import Device, Pending, PendingKey, Scope, ScopeRow, Transaction
 
 CELL = np.dtype("<i8")
 
 Cells = NDArray[np.int64]
+
+_Place = tuple[int, str, str | None]
+"""The fields of a :class:`PendingKey`; made once a report, for which a plain tuple is quicker."""
 
 
 @dataclass(slots=True, eq=False)
@@ -68,7 +71,7 @@ class _Group:
         self._bits = tx.answered({Device(self._scopes[part[0]].id, part[1]) for part in parts})
         self._changed: dict[Device, int] = {}
         self._added: Counter[int] = Counter()
-        self._folds = self._read_folds(submissions)
+        self._folds: dict[_Place, Fold] = {**self._read_folds(submissions)}
 
     def _read_folds(self, submissions: Sequence[Submission]) -> dict[PendingKey, Fold]:
         """Read the tallies to add to, without those that have left the shuffler.
@@ -76,17 +79,17 @@ class _Group:
         A grace that was made longer must not begin a tally again; a ``once`` question's does,
         batch after batch, until its scope is closed.
         """
-        slots = {
-            PendingKey(slot.id, submission.period, submission.segment): slot
-            for submission in submissions
-            for _, _, entries in submission.parts
-            for _, slot, _ in entries
-        }
+        found: dict[_Place, Slot] = {}
+        for submission in submissions:
+            for _, _, entries in submission.parts:
+                for _, slot, _ in entries:
+                    found[slot.id, submission.period, submission.segment] = slot
+        slots = {PendingKey(*key): slot for key, slot in found.items()}
         pending = self._tx.pending(slots)
         fresh = [key for key, slot in slots.items() if key not in pending and not slot.once]
         settled = self._tx.settled(fresh)
         return {
-            key: Fold(slot.shape, pending.get(key))
+            key: Fold(key, slot.shape, pending.get(key))
             for key, slot in slots.items()
             if key not in settled
         }
@@ -98,19 +101,20 @@ class _Group:
         row = self._scopes[scope]
         device = Device(row.id, tag)
         known = self._bits.get(device)
-        if known is None and row.devices + self._added[row.id] >= self._max_devices:
+        devices = row.devices + self._added[row.id]
+        if known is None and not row.closed and devices >= self._max_devices:
             submission.full = True
             return
         bits = known or 0
         for index, slot, response in entries:
-            key = PendingKey(slot.id, submission.period, submission.segment)
-            if row.closed or slot.closes <= self._watermark or key not in self._folds:
+            fold = self._folds.get((slot.id, submission.period, submission.segment))
+            if row.closed or slot.closes <= self._watermark or fold is None:
                 submission.closed.append(index)
             elif bits & slot.bit:
                 submission.duplicate += 1
             else:
                 bits |= slot.bit
-                self._folds[key].add(response)
+                fold.add(response)
                 submission.accepted += 1
         if bits:
             self._added[row.id] += known is None
@@ -121,16 +125,17 @@ class _Group:
         """Write the ledger rows and the tallies that changed."""
         self._tx.put_ledger(self._changed, self._added)
         self._tx.put_pending(
-            {key: fold.result() for key, fold in self._folds.items() if fold.responses}
+            {fold.key: fold.result() for fold in self._folds.values() if fold.responses}
         )
 
 
 class Fold:
     """A pending tally and the responses of one group to add to it."""
 
-    __slots__ = ("_pending", "_shape", "add", "responses")
+    __slots__ = ("_pending", "_shape", "add", "key", "responses")
 
-    def __init__(self, shape: Shape, pending: Pending | None) -> None:
+    def __init__(self, key: PendingKey, shape: Shape, pending: Pending | None) -> None:
+        self.key = key
         self._shape = shape
         self._pending = pending
         self.responses: list[Response] = []

@@ -18,6 +18,8 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("example
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(?:\$ )?(deniable(?:-collector|-device)? .+)$", re.MULTILINE)
 INLINE = re.compile(r"`(deniable(?:-collector|-device)? [^`]+)`")
+NAMED = re.compile(r"# (\w+\.toml)\n")
+URL = re.compile(r"https?://[\w.:]+")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
 MODULES = {
     "deniable": "deniable.analysis.cli",
@@ -105,13 +107,12 @@ def test_documented_programs_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    survey = next(text for name, text in blocks("toml") if name == "README.md")
-    Path("survey.toml").write_text(survey, encoding="utf-8")
+    for _, survey in blocks("toml"):
+        if named := NAMED.match(survey):
+            Path(named[1]).write_text(survey, encoding="utf-8")
     names: dict[str, object] = {}
-    exec(
-        compile(text.replace("https://telemetry.acme.example", "http://127.0.0.1:9"), page, "exec"),
-        names,
-    )
+    program = URL.sub("http://127.0.0.1:9", text)  # where nobody listens
+    exec(compile(program, page, "exec"), names)
     close = getattr(names.get("telemetry"), "close", None)
     if close is not None:
         close()

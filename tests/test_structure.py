@@ -61,13 +61,13 @@ RULES = {
             }
         ),
         lazy=frozenset({"psycopg", "psycopg_pool", "redis"}),
-        extras=("collector", "postgres", "redis"),
+        extras=("collector", "postgres", "redis", "sealed"),
     ),
     "analysis": Rule(
         folders=frozenset({"protocol"}),
         eager=frozenset({"click", "cryptography", "tabulate"}),
         lazy=frozenset({"matplotlib", "numpy", "requests", "scipy"}),
-        extras=("analysis", "plot"),
+        extras=("analysis", "plot", "sealed"),
     ),
 }
 
