@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 
@@ -100,7 +101,10 @@ def _chosen(path: Path) -> dict[str, bool] | None:
 
 
 def _warnings(survey: Survey) -> Iterator[str]:
+    today = datetime.now(UTC).date()
     for question in survey.questions.values():
+        if question.expires < today:
+            yield f"{question.id}: expired on {question.expires}, and is no longer asked"
         worst, _ = question.mechanism.worst_variance_iid()
         error = math.sqrt(worst / question.min_crowd)
         if question.min_crowd < SMALL_CROWD or error > COARSE_ERROR:

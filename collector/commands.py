@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ import click
 from tabulate import tabulate
 
 from deniable.protocol.errors import DeniableError, StoreError
-from deniable.protocol.survey import load_survey
+from deniable.protocol.survey import Survey, load_survey
 
 from .catalogue import Catalogue
 from .config import Config, utc_now
@@ -139,11 +139,22 @@ def serve(surveys: Sequence[str], host: str, port: int, **settings: Any) -> None
     loaded = tuple(load_survey(path) for path in surveys)
     names = ", ".join(survey.id for survey in loaded)
 
+    _warn_of_expired(loaded)
+
     def announce(url: str) -> None:
         click.echo(f"serving {names} on {url}")
         sys.stdout.flush()
 
     run(Config(surveys=loaded, **settings), host, port, announce)
+
+
+def _warn_of_expired(surveys: Iterable[Survey]) -> None:
+    today = utc_now().date()
+    for survey in surveys:
+        for question in survey.questions.values():
+            if question.expires < today:
+                text = f"{survey.id}: {question.id} expired on {question.expires}; no longer asked"
+                click.echo(f"Warning: {text}", err=True)
 
 
 @main.command()
@@ -166,11 +177,13 @@ def release(store: str, keys: Path | None, as_of: datetime | None, yes: bool) ->
             _confirm(as_of)
         with opened.transaction() as tx:
             catalogue = Catalogue.read(tx)
+            before = tx.watermark()
             done = close_periods(tx, catalogue, as_of or utc_now())
         destroy_keys(opened, catalogue, open_keys(opened, keys))
+    already = "already " if done.watermark == before else ""
     click.echo(
         f"released {done.released}, destroyed {done.destroyed};"
-        f" closed up to {done.watermark:%Y-%m-%d %H:%M:%S} UTC"
+        f" {already}closed up to {done.watermark:%Y-%m-%d %H:%M:%S} UTC"
     )
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,14 @@ def test_the_bill(survey: Path) -> None:
         worst, _ = mechanism.worst_variance_iid()
         assert cost.standard_errors == tuple(math.sqrt(worst / 10**e) for e in (4, 5, 6, 7))
         assert cost.fingerprint_bits == mechanism.fingerprint_bits
+
+
+def test_what_has_expired_is_said(survey: Path) -> None:
+    text = survey.read_text("utf-8")
+    survey.write_text(re.sub(r"expires = [0-9-]+", "expires = 2020-06-30", text), "utf-8")
+    done = run("survey", "check", survey)
+    assert done.exit_code == 0
+    assert "expired on 2020-06-30, and is no longer asked" in " ".join(done.stdout.split())
 
 
 def test_the_bill_as_json(survey: Path) -> None:

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -114,16 +115,20 @@ def test_release_beside_a_serve(server: Server) -> None:
     check_failure(run_cli(*command), "in use by a running collector")
     server.stop()
     assert cli(*command) == ("released 1, destroyed 1; closed up to 2090-01-01 00:00:00 UTC\n")
-    assert cli(*command).startswith("released 0, destroyed 0;")
+    assert cli(*command) == (
+        "released 0, destroyed 0; already closed up to 2090-01-01 00:00:00 UTC\n"
+    )
 
 
-def test_as_of_asks_first(server: Server) -> None:
+@pytest.mark.parametrize("answer", ["n\n", ""])
+def test_as_of_asks_first(server: Server, answer: str) -> None:
     server.stop()
     command = ["release", "--store", str(server.store), "--as-of", "2090-01-01T12:30:00+02:00"]
-    done = run_cli(*command, stdin="n\n")
-    assert done.returncode == 1
-    assert "Close every period up to 2090-01-01 10:30 UTC for good?" in done.stdout
-    assert "closed up to 2090-01-01 10:30:00 UTC" in run_cli(*command, stdin="y\n").stdout
+    done = run_cli(*command, stdin=answer)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Close every period up to 2090-01-01 10:30 UTC for good?" in done.stderr
+    assert "nothing was closed" in done.stderr
+    assert " closed up to 2090-01-01 10:30:00 UTC" in run_cli(*command, stdin="y\n").stdout
 
 
 KILLED_RELEASE = """
@@ -173,6 +178,14 @@ def test_a_changed_question_is_refused_at_the_start(server: Server, tmp_path: Pa
         run_cli(*command, "--survey", str(save(changed, tmp_path / "changed.json"))),
         "survey test: question yes: changed under version 1; raise the version",
     )
+
+
+def test_what_has_expired_is_said_at_the_start(tmp_path: Path) -> None:
+    old = make_survey({"yes": {"expires": date(2020, 6, 30)}})
+    server = Server([save(old, tmp_path / "old.json")], tmp_path / "collector.db")
+    server.start()
+    server.stop()
+    assert "yes expired on 2020-06-30; no longer asked" in server.log.read_text()
 
 
 def test_several_surveys(tmp_path: Path) -> None:
