@@ -1,4 +1,4 @@
-"""What becomes of a store that is no store any more.
+"""What becomes of a store that was damaged. A file that never was a store is not for this module.
 
 It is renamed, not deleted: its person may know how to repair it. While it lies there the client
 stays silent and makes no new store, for a new secret would answer every question a second time.

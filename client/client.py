@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from deniable.protocol.errors import DeniableError, ParameterError, StoreError
 
-from .faults import BusyStore, UnreadableStore
+from .faults import BusyStore, NoStore, UnreadableStore
 from .status import Flushed, Status
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class Client:
     ------
     ParameterError
         Only if ``strict``: an invalid survey, URL, consent or segment.
+    StoreError
+        Only if ``strict``: there is a file at the store's path that is none; it is left alone.
 
     Examples
     --------
@@ -85,6 +88,8 @@ class Client:
         self._path: Path | None = None
         self._engine: Engine | None = None
         self._reason = ""
+        self._last = Status("silent")
+        self._closed = False
         try:
             self._open(survey, collector_url, store, consent, segment, _clock)
         except Exception as exc:
@@ -95,7 +100,8 @@ class Client:
         """Answer a question: perturb the value, keep the report, return at once.
 
         The first answer of a device in a period counts; later ones change nothing. The report
-        leaves after the period's end, at a random moment.
+        leaves after the period's end, at a random moment. After :meth:`close` it is ignored and
+        counted nowhere.
 
         Parameters
         ----------
@@ -108,15 +114,19 @@ class Client:
         ------
         ParameterError
             Only if ``strict``: the question is unknown or the value is no answer to it.
+        DeniableError
+            Only if ``strict``: the client was closed.
         """
         engine = self._engine
         if engine is None:
+            if self._strict and self._closed:
+                del value
+                raise DeniableError("the client was closed; answer before that, or make another")
             return
         try:
             engine.record(question, value)
             return
         except ParameterError as exc:
-            engine.refuse("wrong_answer")
             error: Exception = exc
         except BusyStore as exc:
             engine.refuse("busy")
@@ -164,10 +174,19 @@ class Client:
     def status(self) -> Status:
         """Return what the client does, did, and why not."""
         known = self._do(lambda engine: engine.status(), None)
-        return known or Status("silent", self._reason or "another process is using the store")
+        if known is None:
+            reason = self._reason or "another process is using the store"
+            return replace(self._last, state="silent", reason=reason)
+        self._last = known
+        return known
 
     def close(self) -> None:
-        """Close the store, within a second whatever the network does; what waits is kept."""
+        """Close the store, within a second whatever the network does; what waits is kept.
+
+        A :meth:`flush` under way in another thread gives up. Afterwards the client does nothing;
+        :meth:`status` keeps the numbers it had last.
+        """
+        self._closed = True
         self._shut("the client was closed")
 
     def __enter__(self) -> Client:
@@ -218,7 +237,8 @@ class Client:
 
     def _raise(self, error: Exception) -> None:
         """Raise a mistake of the app, if it asked for that; a store's fault is none of its."""
-        if self._strict and not isinstance(error, StoreError):
+        mistake = isinstance(error, NoStore) or not isinstance(error, StoreError)
+        if self._strict and mistake:
             raise error
 
     def _fail(self, exc: Exception) -> None:
@@ -242,7 +262,7 @@ class Client:
             return
         self._reason = reason
         try:
-            engine.close()
+            self._last = engine.close()
         except Exception as exc:
             _debug("the store did not close (%s)", type(exc).__name__)
         _debug("silent: %s", reason)

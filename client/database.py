@@ -25,10 +25,10 @@ _ABANDONED: list[object] = []
 class Database:
     """A store's file. One transaction at a time, whichever thread asks for it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, look: bool = False) -> None:
         self.path = path
         self.lock = threading.RLock()
-        self._db: sqlite3.Connection | None = connect(path)
+        self._db: sqlite3.Connection | None = connect(path, look=look)
         self._inherited = False
 
     def close(self) -> None:

@@ -12,14 +12,14 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from deniable.protocol.errors import DeniableError, StoreError
 
 from .aside import silence, stores_aside
 from .database import Database
 from .places import default_folder
-from .portrait import portrait, portrait_text
+from .portrait import portrait, portrait_text, silent_for_good
 from .store import Store
 
 EPILOG = """\
@@ -35,14 +35,33 @@ deniable as before. It also says no; `on` would begin anew, for new questions on
 """
 
 
+class _Parser(argparse.ArgumentParser):
+    """Reports mistakes as the other programs do."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(2, f"Error: {message}\n")
+
+
+class _Version(argparse.Action):
+    """Prints the version; looked up only if it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        from importlib.metadata import version
+
+        _print(f"{parser.prog} {version('deniable')}")
+        parser.exit()
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="deniable-device",
         description="See what apps report about this device, and decide about it.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     show = _command(commands, "show", "show what was answered, spent, sent, and what waits")
     show.add_argument(
@@ -71,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    commands: argparse._SubParsersAction[_Parser],
     name: str,
     short: str,
     long: str = "",
@@ -108,7 +127,7 @@ def _show(paths: list[Path], options: argparse.Namespace) -> int:
     portraits: list[dict[str, Any]] = []
     for path in paths:
         try:
-            with _open(path) as database:
+            with _open(path, look=True) as database:
                 portraits.append(portrait(path, Store(database)))
         except StoreError as exc:
             portraits.append({"store": str(path), "state": "silent", "reason": str(exc)})
@@ -122,15 +141,19 @@ def _show(paths: list[Path], options: argparse.Namespace) -> int:
 
 
 def _decide(paths: list[Path], options: argparse.Namespace) -> int:
-    said = {
-        "on": "yes; reports may be sent, each at its time",
-        "off": "no; what waited is erased, nothing will be recorded or sent",
-    }
-    return _each(
-        paths,
-        lambda store: store.decide(options.command, datetime.now(UTC)),
-        said[options.command],
-    )
+    return _each(paths, _say_yes if options.command == "on" else _say_no)
+
+
+def _say_yes(store: Store) -> str:
+    store.decide("on", datetime.now(UTC))
+    erased = sum(line.erased for line in store.ledger())
+    said = "yes; reports may be sent, each at its time"
+    return f"{said}; {silent_for_good(erased)}" if erased else said
+
+
+def _say_no(store: Store) -> str:
+    store.decide("off", datetime.now(UTC))
+    return "no; what waited is erased, nothing will be recorded or sent"
 
 
 def _erase(paths: list[Path], options: argparse.Namespace) -> int:
@@ -140,23 +163,24 @@ def _erase(paths: list[Path], options: argparse.Namespace) -> int:
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             return _complain("nothing was erased; answer y, or use --yes")
-    status = _each(
-        paths,
-        lambda store: store.erase(datetime.now(UTC)),
-        "erased; nothing here links earlier reports to answers, and nothing will be sent",
-    )
+    status = _each(paths, _do_erase)
     for copy in (copy for path in paths if path.exists() for copy in stores_aside(path)):
         status = _complain(f"{copy}: a damaged copy, which may hold the secret; delete it")
     return status
 
 
-def _each(paths: list[Path], act: Callable[[Store], None], done: str) -> int:
-    """Do one thing to every store, and say so; one that fails does not stop the others."""
+def _do_erase(store: Store) -> str:
+    store.erase(datetime.now(UTC))
+    return "erased; nothing here links earlier reports to answers, and nothing will be sent"
+
+
+def _each(paths: list[Path], act: Callable[[Store], str]) -> int:
+    """Do one thing to every store, and say it; one that fails does not stop the others."""
     status = 0
     for path in paths:
         try:
             with _open(path) as database:
-                act(Store(database))
+                done = act(Store(database))
         except StoreError as exc:
             status = _complain(f"{path}: {exc}")
         else:
@@ -164,10 +188,10 @@ def _each(paths: list[Path], act: Callable[[Store], None], done: str) -> int:
     return status
 
 
-def _open(path: Path) -> Database:
+def _open(path: Path, *, look: bool = False) -> Database:
     if not path.exists() and (aside := stores_aside(path)):
         raise StoreError(silence(aside))
-    return Database(path)
+    return Database(path, look=look)
 
 
 def _print(text: str) -> None:
@@ -176,7 +200,7 @@ def _print(text: str) -> None:
 
 
 def _complain(text: str) -> int:
-    sys.stderr.write(f"deniable-device: {text}\n")
+    sys.stderr.write(f"Error: {text}\n")
     return 1
 
 

@@ -6,7 +6,7 @@ Raises whatever goes wrong; :class:`~deniable.client.Client` is what keeps that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Literal
@@ -22,7 +22,7 @@ from .outbox import Outbox
 from .pacing import Clock
 from .pending import Queue
 from .reasons import REFUSED
-from .recorder import Recorder
+from .recorder import Recorder, UnknownQuestion, expired
 from .schema import create
 from .status import Flushed, Status
 from .store import Consent, Device, Store
@@ -81,7 +81,12 @@ class Engine:
             return
         now = self._clock()
         added = self._recorder.decide_defaults(now)
-        outcome = self._recorder.record(name, value, now)
+        try:
+            outcome = self._recorder.record(name, value, now)
+        except ParameterError as exc:
+            unknown = isinstance(exc, UnknownQuestion)
+            self.refuse("no_such_question" if unknown else "wrong_value")
+            raise
         if outcome in REFUSED:
             self.refuse(outcome)
         elif outcome == "off":
@@ -120,29 +125,10 @@ class Engine:
 
     def status(self) -> Status:
         """Return the state as the store knows it, whichever process wrote it."""
-        device = self._follow()
-        counts = Counter(self._store.counters())
-        counts.update(self._refused)
-        sent = counts.pop("sent", 0)
-        reason = ""
-        if device.consent == "off":
-            reason = f"the answer was no, on {device.decided_on}"
-        elif device.consent == "ask":
-            reason = "nobody has said yes yet"
-        elif self._outbox.paused:
-            reason = "the collector wants no reports (401 or 403); tried again at the next start"
-        return Status(
-            state=_STATES[device.consent],
-            reason=reason,
-            queued=self._queue.waiting(),
-            sent=sent,
-            dropped=dict(counts),
-            epsilon_spent=total(line.epsilon for line in self._store.ledger()),
-            epsilon_ceiling=min(device.ceiling, self._survey.max_epsilon),
-        )
+        return self._describe(self._follow())
 
-    def close(self) -> None:
-        """End the thread and close the store; waits for no network."""
+    def close(self) -> Status:
+        """End the thread and close the store; wait for no network. Return the last state."""
         forks.unwatch(self)
         self._transport.close()
         self._uploader.stop(_JOIN_SECONDS)
@@ -150,8 +136,38 @@ class Engine:
             self._db.hurry()
             self._save_no()
             self._save_counts()
+            return self._describe(self._store.device())
         finally:
             self._db.close()
+
+    def _describe(self, device: Device) -> Status:
+        counts = Counter(self._store.counters())
+        counts.update(self._refused)
+        sent = counts.pop("sent", 0)
+        return Status(
+            state=_STATES[device.consent],
+            reason="; ".join(self._reasons(device)),
+            queued=self._queue.waiting(),
+            sent=sent,
+            dropped=dict(counts),
+            epsilon_spent=total(line.epsilon for line in self._store.ledger()),
+            epsilon_ceiling=min(device.ceiling, self._survey.max_epsilon),
+        )
+
+    def _reasons(self, device: Device) -> Iterator[str]:
+        """Yield why nothing, or less than the app may expect, is recorded or sent."""
+        if device.consent == "off":
+            yield f"the answer was no, on {device.decided_on}"
+            return
+        if device.consent == "ask":
+            yield "nobody has said yes yet"
+        elif self._outbox.paused:
+            yield "the collector wants no reports (401 or 403); tried again at the next start"
+        elif self._outbox.trouble:
+            yield f"the last exchange with the collector failed ({self._outbox.trouble})"
+        now = self._clock()
+        if all(expired(question, now) for question in self._survey.questions.values()):
+            yield "every question has expired"
 
     def before_fork(self) -> None:
         """Come to rest between two transactions."""

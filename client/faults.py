@@ -3,7 +3,8 @@
 ::
 
     StoreError            of no use in this run: a full disk, no permission, a newer format
-    ├── UnreadableStore   no store any more; it is set aside
+    ├── NoStore           not a store, as far as anyone can tell; it is left as it is
+    ├── UnreadableStore   a store that was damaged; it is set aside
     └── BusyStore         another process is writing; the next attempt may succeed
 """
 
@@ -17,8 +18,12 @@ if TYPE_CHECKING:
     import sqlite3
 
 
+class NoStore(StoreError):
+    """The file does not bear a store's mark: it is another program's, or empty."""
+
+
 class UnreadableStore(StoreError):
-    """The file is not a store, or is damaged."""
+    """The file is a store and is damaged."""
 
 
 class BusyStore(StoreError):
@@ -29,6 +34,7 @@ _BUSY = {"SQLITE_BUSY", "SQLITE_LOCKED"}
 _UNREADABLE = {"SQLITE_CORRUPT", "SQLITE_NOTADB"}
 _WORDS = {
     "SQLITE_FULL": "the disk is full; free some space",
+    "SQLITE_READONLY_ROLLBACK": "a write was cut off; it is repaired when its app next starts",
     "SQLITE_READONLY": "the store cannot be written; check its permissions",
     "SQLITE_CANTOPEN": "the store cannot be opened; check its path and permissions",
     "SQLITE_IOERR": "the disk reports an error or is full",
@@ -42,5 +48,5 @@ def fault(error: sqlite3.Error) -> StoreError:
     if primary in _BUSY:
         return BusyStore("another process is writing to the store; try again")
     if primary in _UNREADABLE:
-        return UnreadableStore("the store is damaged or is no store")
-    return StoreError(_WORDS.get(primary, f"the store failed ({name})"))
+        return UnreadableStore("the store is damaged; put back a copy of it")
+    return StoreError(_WORDS.get(name) or _WORDS.get(primary) or f"the store failed ({name})")

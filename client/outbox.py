@@ -21,7 +21,7 @@ from .derivation import pseudonym
 from .lock import UploadLock
 from .pacing import Clock
 from .pending import Queue, Queued
-from .replies import Verdict, judge
+from .replies import Verdict, judge, trouble
 from .status import Flushed
 from .store import Store
 from .transport import DEADLINE, Transport
@@ -32,11 +32,12 @@ Group = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """The due reports of one pseudonym."""
+    """The due reports of one pseudonym, and the leave to send them, void after a no."""
 
     group: Group
     device: str
     reports: tuple[Queued, ...]
+    ticket: int
 
 
 @dataclass(slots=True)
@@ -62,6 +63,7 @@ class Outbox:
         clock: Clock,
     ) -> None:
         self.paused = False
+        self.trouble = ""
         self._survey = survey
         self._db = db
         self._store = store
@@ -125,6 +127,7 @@ class Outbox:
 
     def _next(self, force: bool, tried: set[Group]) -> Parcel | None:
         """Return one of the parcels that are due, at random; none unless the person said yes."""
+        ticket = self._transport.ticket()  # before the decision is read
         device = self._store.device()
         reports = self._queue.due(None if force else self._clock())
         if device.consent != "on" or device.secret is None:
@@ -139,14 +142,16 @@ class Outbox:
         period, question, version = group
         alone = (question, version) if question else None
         name = pseudonym(device.secret, self._survey, period, alone)
-        return Parcel(group, device_name(name), tuple(groups[group]))
+        return Parcel(group, device_name(name), tuple(groups[group]), ticket)
 
     def _deliver(self, parcel: Parcel, total: Delivery) -> None:
         with closing(self._transport.connection()) as connection:
             period = parcel.group[0]
             for reports, body in bodies(self._survey, period, parcel.device, parcel.reports):
-                reply = self._transport.post(connection, body)
-                self._apply(judge(reply, len(reports), self._clock()), reports, total)
+                reply = self._transport.post(connection, body, parcel.ticket)
+                verdict = judge(reply, len(reports), self._clock())
+                self.trouble = trouble(reply, verdict)
+                self._apply(verdict, reports, total)
                 if total.failed:
                     return
 

@@ -45,10 +45,19 @@ def portrait_text(portrait: dict[str, Any]) -> str:
         lines.append(f"            {count} went nowhere: {in_words(reason)}")
     spent, ceiling = portrait["epsilon_spent"], portrait["epsilon_ceiling"]
     lines.append(f"  epsilon   {spent} spent of at most {ceiling}")
+    if erased := sum(question["erased"] for question in portrait["questions"]):
+        lines.append(f"  erased    {silent_for_good(erased)}")
     if not portrait["questions"]:
         return "\n".join([*lines, "  answered  nothing"])
     lines.extend(f"  {line}" for line in _table(portrait["questions"]))
     return "\n".join([*lines, *(f"  {line}" for line in _MEANING)])
+
+
+def silent_for_good(erased: int) -> str:
+    """Say what an erasure means for the questions answered before, whatever is decided later."""
+    if erased == 1:
+        return "1 question answered before the erasure stays silent for good"
+    return f"{erased} questions answered before the erasure stay silent for good"
 
 
 def _questions(store: Store) -> list[dict[str, Any]]:

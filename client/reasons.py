@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from deniable.protocol.report import CODES
 
 REFUSED: Mapping[str, str] = {
-    "wrong_answer": "the app gave a value or a question the survey does not have",
+    "no_such_question": "the app named a question the survey does not have",
+    "wrong_value": "the app gave a value that is no answer to the question",
     "expired": "the question was no longer asked",
     "ceiling": "it would have passed the ceiling of epsilon",
     "changed": "the question had been changed under the same version",

@@ -38,6 +38,10 @@ Outcome = Literal[
 person said no. The others are names of :data:`~deniable.client.reasons.REFUSED`."""
 
 
+class UnknownQuestion(ParameterError):
+    """The survey has no question of this name."""
+
+
 class Recorder:
     """Turns answers into reports, once for each question and period."""
 
@@ -58,15 +62,17 @@ class Recorder:
 
         Raises
         ------
+        UnknownQuestion
+            If the survey has no such question.
         ParameterError
-            For an unknown question or a value that is no answer to it.
+            If the value is no answer to it.
         StoreError
             If the store cannot be used.
         """
         question = self._survey.questions.get(name) if isinstance(name, str) else None
         if question is None:
             known = ", ".join(self._survey.questions)
-            raise ParameterError(f"question: the survey has no such question; use one of {known}")
+            raise UnknownQuestion(f"question: the survey has no such question; use one of {known}")
         symbol = question.encode(value)
         settled = self._settled.get(question.id)
         if settled is not None and settled[0] <= now < settled[1]:
@@ -74,7 +80,7 @@ class Recorder:
         if not plausible(now):
             return "clock"
         period = period_at(question.period, now)
-        if now >= midnight(question.expires + timedelta(days=1)):
+        if expired(question, now):
             outcome: Outcome = "expired"
         else:
             with self._db.transaction():
@@ -161,6 +167,11 @@ class Recorder:
             return "ceiling"
         self._store.spend(question)
         return None
+
+
+def expired(question: Question, now: datetime) -> bool:
+    """Return whether the last day on which the question is asked is over."""
+    return now >= midnight(question.expires + timedelta(days=1))
 
 
 def within_limits(question: Question) -> bool:

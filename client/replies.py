@@ -20,11 +20,15 @@ _PAUSE_STATUS = frozenset({401, 403})
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back: nothing (status 0), or a status, a bounded body and one header."""
+    """What came back: a status, a bounded body and one header; or nothing (status 0).
+
+    ``failure`` says in words why there was nothing; it is empty if the client itself gave up.
+    """
 
     status: int = 0
     body: bytes = b""
     retry_after: str | None = None
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,13 @@ def judge(reply: Reply, count: int, now: datetime) -> Verdict:
     if 400 <= status < 500 and status not in _KEEP_STATUS:
         return Verdict("drop", reason=f"http_{status}")
     return Verdict("keep", not_before=retry_after(reply.retry_after, now))
+
+
+def trouble(reply: Reply, verdict: Verdict) -> str:
+    """Return in words why a reply settled nothing, without any word of the reply; else ""."""
+    if verdict.action == "settle" or not reply.status:
+        return reply.failure
+    return "garbled reply" if 200 <= reply.status < 300 else f"HTTP {reply.status}"
 
 
 def retry_after(header: str | None, now: datetime) -> datetime | None:

@@ -1,8 +1,8 @@
 """The tables of a device's store, and how a new store comes into being.
 
 A store appears under its name whole or not at all: it is made beside its place, complete with
-its secret, and then linked there. So a file that is no store was damaged, and is never taken
-for a new one, which would draw a second secret.
+its secret, and then linked there. So an incomplete one was damaged, and is never taken for a
+new one, which would draw a second secret.
 
 What must never change within a ``user_version``: the tables. No column holds a true value.
 """
@@ -18,6 +18,7 @@ from deniable.protocol.errors import StoreError
 
 from .derivation import SECRET_BYTES
 from .faults import UnreadableStore, fault
+from .recognition import MARK, recognize
 
 VERSION = 1
 
@@ -58,24 +59,32 @@ CREATE TABLE counters (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
 """
 _NAMES = {"answered", "counters", "device", "ledger", "queue", "seen"}
 
+_PRAGMAS = ("journal_mode = TRUNCATE", "secure_delete = ON", "synchronous = FULL")
 _BUSY_SECONDS = 2.0
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path, *, look: bool = False) -> sqlite3.Connection:
     """Open an existing store so that what is deleted from it is gone.
+
+    Parameters
+    ----------
+    look : bool
+        Only read it: neither the file nor its rights are changed, nor is it repaired.
 
     Raises
     ------
     StoreError
-        Its subclass says whether the store is unreadable or only busy.
+        Its subclass says whether the file is no store, a damaged one or only busy.
     """
+    recognize(path)
     try:
-        db = _open(path)
+        db = _open(path, "ro" if look else "rw")
         try:
-            _keep_private(path)
-            for pragma in ("journal_mode = TRUNCATE", "secure_delete = ON", "synchronous = FULL"):
-                db.execute(f"PRAGMA {pragma}").fetchone()
+            if not look:
+                _keep_private(path)
             _check(db)
+            for pragma in () if look else _PRAGMAS:
+                db.execute(f"PRAGMA {pragma}").fetchone()
         except BaseException:
             db.close()
             raise
@@ -107,9 +116,9 @@ def create(path: Path, mode: str, ceiling: str) -> None:
         raise fault(exc) from exc
 
 
-def _open(path: Path) -> sqlite3.Connection:
+def _open(path: Path, mode: str = "rw") -> sqlite3.Connection:
     return sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=rw",
+        f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
         timeout=_BUSY_SECONDS,
         isolation_level=None,
@@ -129,7 +138,7 @@ def _fill(draft: Path, mode: str, ceiling: str) -> None:
     with closing(_open(draft)) as db:
         db.executescript(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
-            f"BEGIN; PRAGMA user_version = {VERSION}; {_TABLES}"
+            f"BEGIN; PRAGMA application_id = {MARK}; PRAGMA user_version = {VERSION}; {_TABLES}"
         )
         db.execute(
             "INSERT INTO device (one, secret, mode, ceiling) VALUES (1, ?, ?, ?)",
@@ -161,7 +170,7 @@ def _sync(path: Path) -> None:
 
 
 def _check(db: sqlite3.Connection) -> None:
-    """Refuse what is no store of this format."""
+    """Refuse a store that is not whole, or of another format."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
         raise StoreError("the store was written by a newer deniable; upgrade the app")

@@ -10,7 +10,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of a client.
+    """The state of a client; of one that was closed or fell silent, the numbers it had last.
 
     Attributes
     ----------
@@ -18,7 +18,9 @@ class Status:
         Reports are sent; are kept until the person says yes; nothing is done because the person
         said no; nothing can be done, for the reason given.
     reason : str
-        Why, in words; empty while all is well.
+        Why, in words; empty while all is well. While "on", also how the last exchange of this
+        process with the collector failed, if it did, such as (no connection), (HTTP 503) or
+        (garbled reply), never with an address; and whether every question has expired.
     queued : int
         Reports of this survey that wait.
     sent : int

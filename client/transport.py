@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 DEADLINE = 30.0
 """Seconds an exchange may take in all."""
 
+_TIMED_OUT = "timed out"
 _SOCKET_SECONDS = 10.0
 _REPLY_BYTES = 64 * 1024
 _HEADERS = {
@@ -41,6 +42,7 @@ class Transport:
     def __init__(self, collector_url: str) -> None:
         self._url = reports_url(collector_url)
         self._exchange: _Exchange | None = None
+        self._abandoned = 0
         self._closed = False
 
     def connection(self) -> requests.Session:
@@ -56,18 +58,26 @@ class Transport:
         session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         return session
 
-    def post(self, connection: requests.Session, body: bytes) -> Reply:
+    def ticket(self) -> int:
+        """Return what a post needs; it is void once exchanges were given up."""
+        return self._abandoned
+
+    def post(self, connection: requests.Session, body: bytes, ticket: int) -> Reply:
         """Send one body; a failure of any kind is a reply with status 0."""
-        if self._closed or (self._exchange is not None and not self._exchange.ended):
+        if self._exchange is not None and not self._exchange.ended:
+            return Reply(failure=_TIMED_OUT)
+        exchange = self._exchange = _Exchange(connection, self._url, body)
+        if self._closed or ticket != self._abandoned:  # asked now: later, abandon() finds it
+            self._exchange = None
             return Reply()
-        exchange = _Exchange(connection, self._url, body)
         try:
             exchange.start()
         except RuntimeError:  # no more threads, or the interpreter is ending
-            return Reply()
-        self._exchange = exchange
-        exchange.over.wait(DEADLINE)
-        return exchange.reply
+            self._exchange = None
+            return Reply(failure="no thread could be started")
+        if exchange.over.wait(DEADLINE):
+            return exchange.reply
+        return Reply(failure=_TIMED_OUT)
 
     def close(self) -> None:
         """Give up for good."""
@@ -75,9 +85,14 @@ class Transport:
         self.abandon()
 
     def abandon(self) -> None:
-        """Give up the exchange under way; its thread ends by itself, and its reply is ignored."""
-        if self._exchange is not None:
-            self._exchange.over.set()
+        """Give up the exchange under way, and those about to begin.
+
+        Its thread ends by itself, and its reply is ignored.
+        """
+        self._abandoned += 1
+        exchange = self._exchange
+        if exchange is not None:
+            exchange.over.set()
 
     def after_fork(self) -> None:
         """In the child: the exchange under way is the parent's."""
@@ -101,9 +116,10 @@ class _Exchange(threading.Thread):
 
     def run(self) -> None:
         try:
-            self.reply = self._post()
-        except Exception:
-            self.reply = Reply()
+            if not self.over.is_set():
+                self.reply = self._post()
+        except Exception as exc:
+            self.reply = Reply(failure=_in_words(exc))
         finally:
             self.ended = True
             self.over.set()
@@ -120,6 +136,19 @@ class _Exchange(threading.Thread):
             if len(body) > _REPLY_BYTES:
                 body = b""
             return Reply(response.status_code, body, response.headers.get("Retry-After"))
+
+
+def _in_words(error: Exception) -> str:
+    """Return what went wrong, without the address that the error names."""
+    import requests
+
+    if isinstance(error, requests.Timeout):
+        return _TIMED_OUT
+    if isinstance(error, requests.exceptions.SSLError):
+        return "no secure connection"
+    if isinstance(error, requests.ConnectionError):
+        return "no connection"
+    return "broken reply"
 
 
 def reports_url(collector_url: str) -> str:

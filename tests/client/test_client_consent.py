@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from client_kit import DAY, Clock, Collector, question, rows, run, survey, survey_file
 
+from deniable.client.transport import Transport, _Exchange
+
 WATCHED = """
 import sys, threading
 seen = []
@@ -155,6 +157,35 @@ def test_a_no_gives_up_the_request_under_way(start: Any, heard: Collector) -> No
     flushing.join(5)
     assert not flushing.is_alive()
     over.set()
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("moment", [(Transport, "connection"), (_Exchange, "start")])
+def test_a_no_stops_a_request_that_is_about_to_begin(
+    start: Any, heard: Collector, monkeypatch: pytest.MonkeyPatch, moment: Any, again: bool
+) -> None:
+    """As while `requests` is being loaded; what was erased is not sent after a new yes either."""
+    client = start(survey(), heard.url, consent="on")
+    client.record("dark", True)
+    go_on = getattr(*moment)
+
+    def decide_meanwhile(whose: Any) -> Any:
+        assert client.opt_out()
+        if again:
+            assert client.opt_in()
+        return go_on(whose)
+
+    monkeypatch.setattr(*moment, decide_meanwhile)
+    assert client.flush(force=True).sent == 0
+    exchange = client._engine._transport._exchange
+    if exchange is not None:
+        exchange.join(20)
+    assert heard.requests == []
+    monkeypatch.undo()
+    client.opt_in()
+    client._engine._clock.advance(DAY)
+    client.record("dark", True)
+    assert client.flush(force=True).sent == 1
 
 
 def test_what_waits_does_not_leave_when_the_app_begins_to_ask(start: Any, heard: Collector) -> None:

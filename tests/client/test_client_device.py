@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +165,28 @@ def test_after_an_erasure_a_yes_answers_new_questions_only(
     assert client.status().epsilon_spent == 6
 
 
+def test_after_an_erasure_and_a_yes_it_is_said_what_stays_silent(
+    used: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "2 questions answered before the erasure stay silent for good"
+    main(["erase", "--yes", "--store", str(used)])
+    assert main(["show", "--store", str(used)]) == 0
+    assert f"  erased    {words}\n" in capsys.readouterr().out
+    assert main(["on", "--store", str(used)]) == 0
+    said = "yes; reports may be sent, each at its time"
+    assert capsys.readouterr().out == f"{used}: {said}; {words}\n"
+    assert main(["show", "--store", str(used)]) == 0
+    assert f"  erased    {words}\n" in capsys.readouterr().out
+
+
+def test_a_yes_without_an_erasure_speaks_of_none(
+    used: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["on", "--store", str(used)]) == 0
+    assert main(["show", "--store", str(used)]) == 0
+    assert "silent" not in capsys.readouterr().out
+
+
 def test_an_app_that_runs_obeys_an_erasure(start: Any, store: Path, heard: Collector) -> None:
     client = start(ASKED, heard.url, consent="on")
     client.record("bits", SIDES[7])
@@ -226,7 +249,8 @@ def test_a_store_that_was_set_aside_is_shown(
 ) -> None:
     for name in ("fine", "harmed"):
         start(survey({"id": name}), store=None).close()
-    (folder / "harmed.db").write_bytes(b"x" * 5000)
+    harmed = folder / "harmed.db"
+    harmed.write_bytes(harmed.read_bytes()[:4196])
     start(survey({"id": "harmed"}), store=None).close()
     assert main(["show"]) == 1
     out = capsys.readouterr().out
@@ -235,7 +259,7 @@ def test_a_store_that_was_set_aside_is_shown(
     assert main(["off"]) == 1
     captured = capsys.readouterr()
     assert "fine.db: no; " in captured.out
-    assert captured.err.startswith(f"deniable-device: {folder / 'harmed.db'}: the store was unr")
+    assert captured.err.startswith(f"Error: {folder / 'harmed.db'}: the store was unr")
 
 
 PROGRAM = "from deniable.client.device import main; raise SystemExit(main())"
@@ -246,10 +270,11 @@ PROGRAM = "from deniable.client.device import main; raise SystemExit(main())"
     [
         (["show", "--store", "/no/such/store.db"], 1, "there is no such store; check the path"),
         (["show", "--store", "/proc/version"], 1, "silent: "),
-        (["off", "--store", "/proc/version"], 1, "deniable-device: /proc/version: the store "),
+        (["off", "--store", "/proc/version"], 1, "Error: /proc/version: version is "),
         ([], 2, "usage: "),
-        (["burn"], 2, "invalid choice: 'burn'"),
-        (["show", "--format", "xml"], 2, "invalid choice: 'xml'"),
+        (["burn"], 2, "Error: argument COMMAND: invalid choice: 'burn'"),
+        (["show", "--format", "xml"], 2, "Error: argument --format: invalid choice: 'xml'"),
+        (["--version"], 0, f"deniable-device {version('deniable')}\n"),
         (["--help"], 0, "See what apps report about this device"),
     ],
 )
@@ -259,6 +284,7 @@ def test_exit_status_and_one_line(arguments: list[str], status: int, words: str)
     assert process.returncode == status
     assert words in out + error
     assert "Traceback" not in error
+    assert "deniable-device: " not in error
     if status == 1:
         assert len((out + error).splitlines()) <= 2
 

@@ -272,6 +272,60 @@ def test_an_unwelcome_client_pauses_until_it_starts_again(
     assert again.status().reason == ""
 
 
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (answers(503), "HTTP 503"),
+        (answers(302, Location="http://127.0.0.1:9"), "HTTP 302"),
+        (answers(404), "HTTP 404"),
+        (answers(200, b"<html>Please log in</html>"), "garbled reply"),
+        (lambda handler, count: setattr(handler, "close_connection", True), "no connection"),
+        (
+            lambda handler, count: handler.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+                                                       b"chunked\r\n\r\nx\r\n"),
+            "broken reply",
+        ),
+    ],
+)  # fmt: skip
+def test_a_failed_exchange_is_told_until_one_succeeds(
+    client: Any, heard: Collector, clock: Clock, answer: Callable[..., None], words: str
+) -> None:
+    heard.answer = answer
+    client.flush(force=True)
+    status = client.status()
+    assert status.state == "on"
+    assert status.reason == f"the last exchange with the collector failed ({words})"
+    heard.answer = accept
+    clock.advance(DAY)
+    client.record("a", True)
+    assert client.flush(force=True).sent > 0
+    assert client.status().reason == ""
+
+
+def test_a_collector_that_is_not_there_is_told(start: Any, client: Any) -> None:
+    lost = start(TWO, "http://127.0.0.1:9", consent="on")
+    assert lost.flush(force=True).kept == 2
+    assert lost.status().reason == "the last exchange with the collector failed (no connection)"
+    secure = start(TWO, client._engine._transport._url.replace("http:", "https:"), consent="on")
+    assert secure.flush(force=True).kept == 2
+    assert (
+        secure.status().reason
+        == "the last exchange with the collector failed (no secure connection)"
+    )
+
+
+def test_a_collector_that_does_not_answer_is_told(
+    client: Any, heard: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport, "DEADLINE", 0.2)
+    over = threading.Event()
+    heard.answer = lambda handler, count: (over.wait(20), None)[1]
+    for _ in range(2):
+        assert client.flush(force=True).kept == 2
+        assert client.status().reason == "the last exchange with the collector failed (timed out)"
+    over.set()
+
+
 def test_rejected_reports_are_dropped_and_their_neighbours_counted(
     client: Any, heard: Collector
 ) -> None:

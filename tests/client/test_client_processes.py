@@ -26,7 +26,7 @@ from client_kit import (
     survey_file,
 )
 
-from deniable.client import schema
+from deniable.client import schema, transport
 
 SIDES = [f"side {number}" for number in range(64)]
 MANY = survey({"linkable": True}, **{f"q{n}": choice(*SIDES, epsilon=1) for n in range(40)})
@@ -247,6 +247,27 @@ def test_close_waits_for_no_network(start: Any, heard: Collector) -> None:
     assert time.monotonic() - started < 1
     flushing.join(5)
     assert not flushing.is_alive()
+    over.set()
+
+
+def test_close_ends_a_request_that_is_just_starting(
+    start: Any, heard: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine a request reaches the collector before its sender runs on."""
+    over = hang(heard)
+    begin = transport._Exchange.start
+    client = start(MANY, heard.url, consent="on")
+
+    def close_as_it_starts(exchange: transport._Exchange) -> None:
+        begin(exchange)
+        heard.wait_for(1)
+        client.close()
+
+    monkeypatch.setattr(transport._Exchange, "start", close_as_it_starts)
+    client.record("q1", "side 1")
+    started = time.monotonic()
+    client.flush(force=True)
+    assert time.monotonic() - started < 5  # a request without a reply is given up after 10 s
     over.set()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -73,7 +74,7 @@ def test_a_wrong_value_raises_if_strict(start: Any, value: object) -> None:
     with pytest.raises(ParameterError, match="dark: the value must be True or False") as caught:
         client.record("dark", value)
     assert caught.value.__context__ is None
-    assert client.status().dropped == {"wrong_answer": 1}
+    assert client.status().dropped == {"wrong_value": 1}
     assert client.status().queued == 0
 
 
@@ -103,7 +104,7 @@ def test_nothing_raises_unless_strict(start: Any) -> None:
     client.record("dark", True)
     assert client.status().state == "local"
     assert client.status().queued == 1
-    assert client.status().dropped == {"wrong_answer": 4}
+    assert client.status().dropped == {"no_such_question": 3, "wrong_value": 1}
 
 
 BROKEN: list[dict[str, Any]] = [
@@ -312,20 +313,57 @@ def test_the_journal_is_shortened_to_the_last_years(start: Any, clock: Clock, st
 
 
 def test_closed_clients_do_nothing(start: Any, store: Path) -> None:
-    client = start()
+    client = start(strict=False)
     client.close()
     client.close()
     client.record("dark", True)
-    client.opt_in()
+    assert client.opt_in() is False
     assert client.flush(force=True).sent == 0
     assert client.status().reason == "the client was closed"
     assert responses(store, "dark") == []
 
 
+def test_an_answer_after_the_end_raises_if_strict(start: Any, store: Path) -> None:
+    client = start()
+    client.close()
+    with pytest.raises(DeniableError, match="the client was closed"):
+        client.record("dark", True)
+    assert responses(store, "dark") == []
+
+
+def test_a_closed_client_still_tells_what_it_did(start: Any) -> None:
+    client = start(strict=False)
+    client.record("dark", True)
+    client.record("dark", "yes")
+    last = client.status()
+    client.record("drak", True)
+    client.close()
+    dropped = {"no_such_question": 1, "wrong_value": 1}
+    closed = replace(last, state="silent", reason="the client was closed", dropped=dropped)
+    assert client.status() == closed
+    assert (closed.epsilon_spent, closed.epsilon_ceiling, closed.queued) == (2, 100, 1)
+
+
+def test_a_survey_of_expired_questions_says_so(start: Any, clock: Clock) -> None:
+    asked = survey(a=question(expires=date(2026, 11, 30)), b=question(expires=date(2026, 12, 1)))
+    client = start(asked, consent="on")
+    clock.advance(DAY)
+    client.record("a", True)
+    assert client.status().reason == ""
+    clock.advance(DAY)
+    assert (client.status().state, client.status().reason) == (
+        "on",
+        "every question has expired",
+    )
+    with start(asked) as unasked:
+        reason = "nobody has said yes yet; every question has expired"
+        assert unasked.status().reason == reason
+
+
 def test_refusals_survive_a_restart(start: Any) -> None:
     with start(strict=False) as client:
         client.record("dark", "yes")
-    assert start().status().dropped == {"wrong_answer": 1}
+    assert start().status().dropped == {"wrong_value": 1}
 
 
 def test_an_answer_that_interrupts_another_is_only_counted(start: Any) -> None:
