@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from flask import Flask
 
-from deniable.protocol.limits import MAX_COMPRESSED
-
 from .config import Config
 from .flood import FloodLimit
 from .handlers import install_handlers
@@ -30,7 +28,6 @@ def create_app(config: Config) -> Flask:
         If a survey contradicts what was loaded before.
     """
     app = Flask(__name__, static_folder=None)
-    app.config["MAX_CONTENT_LENGTH"] = MAX_COMPRESSED
     flood = FloodLimit(config)
     collector = Collector(config)
     install_handlers(app, collector.metrics.refused)

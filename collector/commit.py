@@ -62,6 +62,7 @@ class Writer:
         self._config = config
         self._metrics = metrics
         self._queue: SimpleQueue[_Ticket | None] = SimpleQueue()
+        self._gate = threading.Lock()
         self._closed = False
         self._headroom_until = 0.0
         with store.read() as reader:
@@ -94,15 +95,17 @@ class Writer:
 
     def close(self) -> None:
         """Commit what was taken in, then stop."""
-        if not self._closed:
-            self._closed = True
-            self._queue.put(None)
-            self._thread.join()
+        with self._gate:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
+        self._thread.join()
 
     def _wait(self, ticket: _Ticket) -> None:
-        if self._closed:
-            raise StoreError("the collector is stopping")
-        self._queue.put(ticket)
+        with self._gate:
+            if self._closed:
+                raise StoreError("the collector is stopping")
+            self._queue.put(ticket)
         if not ticket.done.acquire(timeout=self._config.commit_timeout):
             raise StoreError("the commit takes too long")
         if ticket.error is not None:

@@ -6,17 +6,18 @@ and 200 is said only of what is on the disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
 from flask import Blueprint, Response, request
-from werkzeug.wrappers import Request
 
 from deniable.protocol.errors import StoreError
+from deniable.protocol.limits import MAX_COMPRESSED
 
 from .flood import FloodLimit
 from .keys import ClosedScopeError, MissingKeyError
-from .problems import HTTPProblem, unavailable
+from .problems import DETAILS, HTTPProblem, unavailable
 from .rules import Entry, Rejection, reject
 from .service import Collector
 from .shuffler import Submission
@@ -30,7 +31,7 @@ def ingest_blueprint(collector: Collector, flood: FloodLimit) -> Blueprint:
 
     @blueprint.post("/v1/reports")
     def post_reports() -> Response:
-        envelope = read_envelope(request)
+        envelope = read_envelope(request.environ)
         return Response(
             msgspec.json.encode(take_in(collector, flood.check, envelope)),
             content_type="application/json",
@@ -39,17 +40,32 @@ def ingest_blueprint(collector: Collector, flood: FloodLimit) -> Blueprint:
     return blueprint
 
 
-def read_envelope(incoming: Request) -> Envelope:
+def read_envelope(environ: Mapping[str, Any]) -> Envelope:
     """Read a request within its bounds.
 
     Raises
     ------
     HTTPProblem
     """
-    environ = incoming.environ
     check_content_type(environ.get("CONTENT_TYPE", ""))
-    body = incoming.get_data(cache=False)
+    body = _read_body(environ)
     return parse_envelope(inflate(body, environ.get("HTTP_CONTENT_ENCODING", "")))
+
+
+def _read_body(environ: Mapping[str, Any]) -> bytes:
+    """Read what was sent: as long as declared, or else to the end if the server marks it."""
+    limit = MAX_COMPRESSED + 1
+    declared = environ.get("CONTENT_LENGTH", "")
+    if declared:
+        if not declared.isdecimal():
+            raise HTTPProblem(400, "content-length must be a number")
+        limit = min(int(declared[:9]), limit)
+    elif not environ.get("wsgi.input_terminated"):
+        limit = 0
+    body: bytes = environ["wsgi.input"].read(limit)
+    if len(body) > MAX_COMPRESSED:
+        raise HTTPProblem(413, DETAILS[413])
+    return body
 
 
 def take_in(

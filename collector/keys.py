@@ -46,7 +46,7 @@ class KeyRing:
     Parameters
     ----------
     directory : Path
-        Made with mode 0700 if it is not there.
+        Made if it is not there; its mode becomes 0700.
     state : callable
         Returns the :data:`ScopeState` of a scope; asked once, before its key is read or made.
     """
@@ -58,6 +58,7 @@ class KeyRing:
         self._keys: dict[Scope, tuple[bytes, bytes]] = {}
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            directory.chmod(0o700)
         except OSError as exc:
             raise StoreError(f"{directory}: cannot be made ({exc.strerror})") from exc
 

@@ -97,20 +97,15 @@ class Rules:
                 continue
             slot = self._slots.get((report.question, report.version, report.hash))
             if slot is None:
-                code = self._why(report)
-            elif future:
-                code = "period_future"
-            elif slot.closes <= watermark:
-                code = "period_closed"
-            elif stranger:
-                code = "segment"
+                rejections.append(reject(index, self._why(report)))
+            elif future or stranger or slot.closes <= watermark:
+                closed = "period_closed" if slot.closes <= watermark else "segment"
+                rejections.append(reject(index, "period_future" if future else closed))
             else:
                 try:
                     entries.append((index, slot, slot.unpack(report.response)))
                 except ReportError as exc:
                     rejections.append(Rejection(index, exc.code, exc.detail))
-                continue
-            rejections.append(reject(index, code))
         return entries, rejections
 
     def _why(self, report: Report) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from deniable.protocol.errors import StoreError
 from deniable.protocol.periods import Period
@@ -23,6 +24,7 @@ from .store import Store, open_store
 LOG = logging.getLogger("deniable.collector")
 
 _MAX_RULES = 1024
+_PROVEN_SECONDS = 1.0
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
@@ -39,6 +41,7 @@ class Collector:
         self.metrics = Metrics()
         self._rules: dict[tuple[str, str], Rules] = {}
         self._doubted = False
+        self._proven_until = 0.0
         self._stop = threading.Event()
         with ExitStack() as stack:
             self.store = open_store(config.store)
@@ -46,7 +49,7 @@ class Collector:
             stack.enter_context(self.store.exclusive())
             self.catalogue = _register(self.store, config)
             self.keys = open_keys(self.store, config.keys)
-            self._warn_of_missing_keys()
+            self._warn()
             self.writer = Writer(self.store, config, self.metrics)
             stack.callback(self.writer.close)
             self.metrics.watch_queue(self.writer.waiting)
@@ -69,7 +72,8 @@ class Collector:
     def release(self) -> Closing | None:
         """Close what is due; None if the clock is too far ahead to be believed."""
         now = self.config.clock()
-        ahead = now - self.writer.watermark
+        with self.store.read() as reader:
+            ahead = now - reader.watermark()
         closing = None
         if ahead > self.config.max_advance:
             if not self._doubted:
@@ -88,27 +92,32 @@ class Collector:
         return closing
 
     def probe(self) -> None:
-        """Write to the store and wait for the disk.
+        """Write to the store and wait for the disk, unless that was done a moment ago.
 
         Raises
         ------
         StoreError
             If that cannot be done.
         """
-        self.writer.run(lambda tx: tx.raise_watermark(_BEGINNING))
+        if time.monotonic() >= self._proven_until:
+            self.writer.run(lambda tx: tx.probe())
+            self._proven_until = time.monotonic() + _PROVEN_SECONDS
 
     def close(self) -> None:
         """Commit what was taken in, stop the threads, and let go of the store."""
         self._resources.close()
 
-    def _warn_of_missing_keys(self) -> None:
+    def _warn(self) -> None:
+        """Say at the start what makes reports be refused for reasons an operator can see to."""
         with self.store.read() as reader:
-            scopes = reader.open_scopes()
+            scopes, watermark = reader.open_scopes(), reader.watermark()
+        if watermark > self.config.clock() + timedelta(days=1):
+            text = "what closes before %s is closed for good, though that is to come"
+            LOG.warning(text, f"{watermark:%Y-%m-%d %H:%M}")
         for scope in scopes:
             if self.keys.missing(scope):
-                LOG.warning(
-                    "the key of %s is missing: its reports are refused until it closes", scope.name
-                )
+                text = "the key of %s is missing: its reports are refused until it closes"
+                LOG.warning(text, scope.name)
 
     def _start_timer(self, stack: ExitStack) -> None:
         if not self.config.release_every:

@@ -71,9 +71,9 @@ class _Group:
         self._bits = tx.answered({Device(self._scopes[part[0]].id, part[1]) for part in parts})
         self._changed: dict[Device, int] = {}
         self._added: Counter[int] = Counter()
-        self._folds: dict[_Place, Fold] = {**self._read_folds(submissions)}
+        self._folds = self._read_folds(submissions)
 
-    def _read_folds(self, submissions: Sequence[Submission]) -> dict[PendingKey, Fold]:
+    def _read_folds(self, submissions: Sequence[Submission]) -> dict[_Place, Fold]:
         """Read the tallies to add to, without those that have left the shuffler.
 
         A grace that was made longer must not begin a tally again; a ``once`` question's does,

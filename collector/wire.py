@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import zlib
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -64,6 +65,7 @@ class Envelope:
 _strict = msgspec.json.Decoder(_Strict)
 _lenient = msgspec.json.Decoder(_Lenient)
 _report = msgspec.json.Decoder(Report)
+_period = lru_cache(maxsize=1024)(parse_period)
 _FIELD = re.compile(r"\$\.(survey|period|segment|device|reports)")
 _MISSING = re.compile(r"missing required field `(survey|period|device|reports)`")
 
@@ -130,7 +132,7 @@ def parse_envelope(body: bytes) -> Envelope:
     if len(reports) > MAX_REPORTS:
         raise HTTPProblem(422, f"reports must be at most {MAX_REPORTS}")
     try:
-        period = parse_period(document.period)
+        period = _period(document.period)
         device = parse_device(document.device)
     except ParameterError as exc:
         raise HTTPProblem(422, str(exc)) from None

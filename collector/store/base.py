@@ -141,6 +141,9 @@ class Transaction(Reader, Protocol):
     def raise_watermark(self, moment: datetime) -> None:
         """Move the watermark forward; never back."""
 
+    def probe(self) -> None:
+        """Write something that means nothing, so that the commit has to reach the disk."""
+
     def put_survey(self, survey: Survey, segments: Sequence[str]) -> None:
         """Keep a survey's newest edition."""
 

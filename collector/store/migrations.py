@@ -33,6 +33,11 @@ _TABLES = (
         id INTEGER PRIMARY KEY CHECK (id = 1),
         watermark TEXT NOT NULL
     )""",
+    # Written to see whether the disk takes it.
+    """CREATE TABLE probe (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        flip INTEGER NOT NULL
+    )""",
     # Within what a device counts once. A row outlives its ledger, so that none opens again.
     """CREATE TABLE scopes (
         id INTEGER PRIMARY KEY,

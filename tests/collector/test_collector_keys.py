@@ -63,6 +63,12 @@ def test_files_are_private_and_random(tmp_path: Path) -> None:
     assert {len(path.read_bytes()) for path in directory.iterdir()} == {32}
 
 
+def test_a_directory_that_was_open_to_others_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "keys").mkdir(mode=0o755)
+    ring(tmp_path)
+    assert stat.S_IMODE((tmp_path / "keys").stat().st_mode) == 0o700
+
+
 def test_a_destroyed_key_was_overwritten(tmp_path: Path) -> None:
     keys = ring(tmp_path)
     keys.tag(DAY, DEVICE)

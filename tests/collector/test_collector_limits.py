@@ -212,6 +212,36 @@ def test_a_closed_collector_takes_nothing(start: Start) -> None:
     check_unavailable(collector.post(body()))
 
 
+def test_closing_leaves_nobody_waiting(start: Start) -> None:
+    """Requests that race with the end are counted or refused, and none waits for its timeout."""
+    collector = start(SURVEY)
+    statuses: list[int] = []
+    several = threading.Semaphore(0)
+
+    def send() -> None:
+        status = 200
+        while status == 200:
+            status = collector.post(body()).status
+            statuses.append(status)
+            several.release()
+
+    threads = [threading.Thread(target=send) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(20):
+        several.acquire()
+    collector.collector.close()
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
+    assert statuses.count(503) == 4
+    collector = start(SURVEY)
+    collector.release(days=4)
+    assert [document["n"] for document in collector.documents("test", "yes")] == [
+        statuses.count(200)
+    ]
+
+
 def test_a_failed_commit_stores_nothing_and_the_next_one_works(start: Start) -> None:
     collector = start(SURVEY)
     with closing(sqlite3.connect(collector.collector.config.store)) as connection:

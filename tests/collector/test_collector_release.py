@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,10 @@ from typing import Any
 import pytest
 from collector_kit import Clock, InProcess, make_survey, new_device, request_body
 
+from deniable.collector.catalogue import Catalogue
 from deniable.collector.config import Config
+from deniable.collector.release import close_periods
+from deniable.collector.store import open_store
 from deniable.collector.store.base import Scope
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.survey import Survey
@@ -269,6 +273,30 @@ def test_a_clock_that_jumps_is_not_believed(
     assert collector.release() is not None
     assert collector.release(days=14) is not None
     assert collector.states() == {(DAY, None): "released"}
+
+
+def test_the_release_command_confirms_a_clock(start: Start, clock: Clock) -> None:
+    survey = make_survey({"yes": {}})
+    collector = start(survey)
+    send(collector, survey, 1)
+    assert collector.release(days=400) is None
+    another = open_store(collector.collector.config.store)  # as the command does
+    with closing(another), another.transaction() as tx:
+        close_periods(tx, Catalogue.read(tx), clock())
+    assert collector.states() == {(DAY, None): "released"}
+    assert collector.release(minutes=1) is not None
+
+
+def test_a_store_from_the_future_says_so(
+    start: Start, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    start(make_survey({"yes": {}})).collector.close()
+    clock.advance(days=-2)
+    collector = start(make_survey({"yes": {}}))
+    assert [record.getMessage() for record in caplog.records] == [
+        "what closes before 2026-11-30 12:00 is closed for good, though that is to come"
+    ]
+    assert codes(send(collector, make_survey({"yes": {}}), 1, "2026-11-26")) == ["period_closed"]
 
 
 def test_a_clock_that_falls_back_opens_nothing(start: Start) -> None:

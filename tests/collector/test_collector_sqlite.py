@@ -6,6 +6,7 @@ import os
 import sqlite3
 import stat
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,16 @@ def test_the_journal_is_empty_between_transactions(path: Path) -> None:
             tx.put_token("ann", b"1" * 32)
         assert path.with_name("collector.db-journal").read_bytes() == b""
         assert not path.with_name("collector.db-wal").exists()
+
+
+def test_a_probe_reaches_the_file(path: Path) -> None:
+    with closing(open_store(str(path))) as store:
+        contents = []
+        for _ in range(4):
+            with store.transaction() as tx:
+                tx.probe()
+            contents.append(path.read_bytes())
+    assert all(one != other for one, other in pairwise(contents))
 
 
 def test_the_connection_is_set_up_for_durability(path: Path) -> None:

@@ -287,6 +287,15 @@ def test_one_process_holds_a_store(location: str) -> None:
             pass
 
 
+def test_a_probe_changes_nothing_that_is_read(filled: Store) -> None:
+    for _ in range(3):
+        with filled.transaction() as tx:
+            tx.probe()
+    with filled.read() as reader:
+        assert reader.watermark() == datetime.min.replace(tzinfo=UTC)
+        assert len(reader.questions()) == len(SURVEY.questions)
+
+
 def test_free_space_is_known(store: Store) -> None:
     free = store.free_bytes()
     assert free is None or free > 0

@@ -1,91 +1,23 @@
-"""The statements of the SQLite store: records in, rows out."""
+"""What is written to an SQLite store, in the transaction that is open."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from deniable.protocol.periods import parse_period
 from deniable.protocol.question import Question
-from deniable.protocol.question_fields import parse_question
 from deniable.protocol.survey import Survey, compile_survey
 from deniable.protocol.tally import Tally
 
-from .base import Device, KnownSurvey, Pending, PendingKey, Registered, Scope, ScopeRow, State
+from .base import Device, Pending, PendingKey, Scope, ScopeRow
+from .sqlite_reading import Reading
 
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
-_SCOPE = "survey = ? AND period = ? AND question = ? AND version = ?"
-_PENDING = "question = ? AND period = ? AND segment = ?"
 _CHUNKS = (64, 16, 4, 1)
 _SMALL = 1024
 
 T = TypeVar("T")
-
-
-class Reading:
-    """Reads on one connection."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._db = connection
-
-    def watermark(self) -> datetime:
-        """Return the stored moment, or the beginning of time."""
-        row = self._db.execute("SELECT watermark FROM clock").fetchone()
-        return datetime.fromisoformat(row[0]) if row else _BEGINNING
-
-    def surveys(self) -> list[KnownSurvey]:
-        """Return every survey."""
-        rows = self._db.execute("SELECT id, document, segments FROM surveys ORDER BY id")
-        return [KnownSurvey(name, text, tuple(json.loads(known))) for name, text, known in rows]
-
-    def questions(self) -> list[Registered]:
-        """Return every question version; each is checked against its own hash."""
-        rows = self._db.execute("SELECT id, bit, survey, definition FROM questions ORDER BY id")
-        return [
-            Registered(number, bit, parse_question(survey, json.loads(definition)))
-            for number, bit, survey, definition in rows
-        ]
-
-    def scope(self, scope: Scope) -> ScopeRow | None:
-        """Return a scope."""
-        row = self._db.execute(
-            f"SELECT id, devices, closed FROM scopes WHERE {_SCOPE}",  # noqa: S608
-            scope,
-        ).fetchone()
-        return ScopeRow(row[0], row[1], bool(row[2])) if row else None
-
-    def open_scopes(self) -> list[Scope]:
-        """Return the scopes that are not closed."""
-        rows = self._db.execute(
-            "SELECT survey, period, question, version FROM scopes WHERE NOT closed ORDER BY id"
-        )
-        return [Scope(*row) for row in rows]
-
-    def tallies(self, survey: str, question: str) -> list[str]:
-        """Return released documents in the order of their periods."""
-        rows = self._db.execute(
-            "SELECT period, version, batch, segment, document FROM released_tallies"
-            " WHERE survey = ? AND question = ?",
-            (survey, question),
-        ).fetchall()
-        rows.sort(key=lambda row: (parse_period(row[0]).start, row[1], row[2] or "", row[3] or ""))
-        return [row[4] for row in rows]
-
-    def states(self, survey: str | None = None) -> list[State]:
-        """Return the view's rows."""
-        rows = self._db.execute(
-            "SELECT survey, question, version, period, batch, segment, state, crowd"
-            " FROM period_states WHERE ?1 IS NULL OR survey = ?1",
-            (survey,),
-        )
-        return sorted((State(*row) for row in rows), key=_state_order)
-
-    def tokens(self) -> dict[str, bytes]:
-        """Return the hashes."""
-        return dict(self._db.execute("SELECT name, hash FROM tokens ORDER BY name"))
 
 
 class Writing(Reading):
@@ -99,6 +31,13 @@ class Writing(Reading):
                 " ON CONFLICT (id) DO UPDATE SET watermark = excluded.watermark",
                 (moment.astimezone(UTC).isoformat(),),
             )
+
+    def probe(self) -> None:
+        """Flip a bit; SQLite does not write what stays the same."""
+        self._db.execute(
+            "INSERT INTO probe (id, flip) VALUES (1, 0)"
+            " ON CONFLICT (id) DO UPDATE SET flip = 1 - flip"
+        )
 
     def put_survey(self, survey: Survey, segments: Sequence[str]) -> None:
         """Write the newest edition."""
@@ -236,7 +175,7 @@ class Writing(Reading):
     def drop_pending(self, key: PendingKey) -> None:
         """Delete a tally, which secure_delete overwrites."""
         self._db.execute(
-            f"DELETE FROM pending WHERE {_PENDING}",  # noqa: S608
+            "DELETE FROM pending WHERE question = ? AND period = ? AND segment = ?",
             (key.question, key.period, key.segment or ""),
         )
 
@@ -274,12 +213,6 @@ class Writing(Reading):
     def drop_token(self, name: str) -> bool:
         """Delete a hash."""
         return self._db.execute("DELETE FROM tokens WHERE name = ?", (name,)).rowcount == 1
-
-
-def _state_order(state: State) -> tuple[object, ...]:
-    start = parse_period(state.period).start
-    place = (state.survey, state.question, start, state.version)
-    return (*place, state.batch or "", state.segment or "")
 
 
 def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:
