@@ -95,7 +95,12 @@ class Load:
     def __init__(self) -> None:
         questions = survey().questions.values()
         reports = [
-            report_document(question, Response(number % 2 if number < 8 else 0b1010))
+            report_document(
+                question.id,
+                question.version,
+                question.wire_hash,
+                question.mechanism.shape.pack(Response(number % 2 if number < 8 else 0b1010)),
+            )
             for number, question in enumerate(questions)
         ]
         day = datetime.now(UTC).date().isoformat()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from deniable.protocol.limits import MAX_COMPRESSED, MAX_INFLATED, MAX_REPORTS
 from deniable.protocol.question import canonical_json
-from deniable.protocol.report import request_document
+from deniable.protocol.report import report_document, request_document
 
 from .pending import Queued
 
@@ -29,15 +29,7 @@ def bodies(survey: str, period: str, device: str, reports: Sequence[Queued]) -> 
 
 def _split(envelope: tuple[str, str, str | None, str], reports: Sequence[Queued]) -> Iterator[Body]:
     """Yield one body, or those of each half if it would be too large."""
-    documents = [
-        {
-            "question": report.question,
-            "version": report.version,
-            "hash": report.hash,
-            "response": report.response,
-        }
-        for report in reports
-    ]
+    documents = [report_document(r.question, r.version, r.hash, r.response) for r in reports]
     text = canonical_json(request_document(*envelope, documents)).encode()
     body = compress(text)
     fits = len(reports) <= MAX_REPORTS and len(text) <= MAX_INFLATED and len(body) <= MAX_COMPRESSED

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from .errors import ParameterError, ReportError
-from .question import Question
-from .response import Response, decode_base64url
+from .response import Wire, decode_base64url
 
 CODES: Final[Mapping[str, str]] = {
     "unknown_question": "the survey has no such question",
@@ -55,14 +54,9 @@ def parse_device(text: str) -> bytes:
     return pseudonym
 
 
-def report_document(question: Question, response: Response) -> dict[str, Any]:
-    """Return one report as JSON."""
-    return {
-        "question": question.id,
-        "version": question.version,
-        "hash": question.wire_hash,
-        "response": question.mechanism.shape.pack(response),
-    }
+def report_document(question: str, version: int, wire_hash: str, response: Wire) -> dict[str, Any]:
+    """Return one report as JSON: which question, under which hash, and the packed response."""
+    return {"question": question, "version": version, "hash": wire_hash, "response": response}
 
 
 def request_document(

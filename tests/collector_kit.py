@@ -87,7 +87,10 @@ def request_body(
 ) -> dict[str, Any]:
     """A request that answers questions, all by default."""
     chosen = [survey.questions[name] for name in questions or survey.questions]
-    reports = [report_document(question, some_response(question, rng)) for question in chosen]
+    reports = [
+        report_document(q.id, q.version, q.wire_hash, q.mechanism.shape.pack(some_response(q, rng)))
+        for q in chosen
+    ]
     return request_document(survey.id, period or today(), segment, device, reports)
 
 

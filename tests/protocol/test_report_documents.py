@@ -67,14 +67,15 @@ def test_other_names_are_refused_and_not_repeated(name: str) -> None:
 
 def test_a_report_is_frozen() -> None:
     dark = make_survey().questions["dark_mode"]
-    assert report_document(dark, Response(1)) == {
+    packed = dark.mechanism.shape.pack(Response(1))
+    assert report_document(dark.id, dark.version, dark.wire_hash, packed) == {
         "question": "dark_mode",
         "version": 1,
         "hash": "ccee293b0f2f34239a93f5cd32697747",
         "response": 1,
     }
     oue = make_question(choice_table(mechanism="oue"))
-    assert report_document(oue, Response(0b1010))["response"] == "Cg"
+    assert oue.mechanism.shape.pack(Response(0b1010)) == "Cg"
 
 
 @pytest.mark.parametrize("segment", ["beta", None])
