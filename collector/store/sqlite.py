@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from sqlite_utils import Database
@@ -197,7 +197,9 @@ def _migrate(path: Path, connection: sqlite3.Connection) -> None:
     if not applied and database.table_names():
         raise StoreError(f"{path}: is another program's database; choose another path")
     if not MIGRATIONS.pending(database):
-        if len(applied) > len(MIGRATIONS.pending(Database(memory=True))):
+        with closing(Database(memory=True)) as empty:
+            known = len(MIGRATIONS.pending(empty))
+        if len(applied) > known:
             raise StoreError(f"{path}: was written by a newer deniable; upgrade this one")
         return
     connection.execute("BEGIN IMMEDIATE")
