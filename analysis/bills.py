@@ -16,6 +16,7 @@ from deniable.protocol.errors import Problem
 from deniable.protocol.exact import canonical
 from deniable.protocol.limits import MAX_FINGERPRINT_BITS
 
+from .alternatives import Alternative, alternatives_section
 from .render import Record, Section
 
 CROWDS = (10**4, 10**5, 10**6, 10**7)
@@ -43,7 +44,9 @@ class QuestionCost:
     fingerprint_bits : float
         At most so many bits of the permanent response tell devices apart.
     standard_errors : tuple of float
-        Of a frequency at the worst f, for each of :data:`CROWDS` sampled devices.
+        Of a frequency at the worst f, or of a mean in the worst population and in the question's
+        own units, for each of :data:`CROWDS` sampled devices.
+    standard_error_of : "frequency" or "mean"
     min_crowd : int
     """
 
@@ -59,6 +62,7 @@ class QuestionCost:
     change_reveals: float | None
     fingerprint_bits: float
     standard_errors: tuple[float, ...]
+    standard_error_of: str
     min_crowd: int
 
     def record(self) -> Record:
@@ -82,6 +86,8 @@ class SurveyCheck:
         What a device spends that answers everything, and the ceiling it obeys.
     fingerprint : dict of str to float
         By kind of period: bits by which one request may tell devices apart.
+    alternatives : tuple of Alternative
+        For each question every mechanism that could answer it.
     warnings : tuple of str
     """
 
@@ -90,11 +96,13 @@ class SurveyCheck:
     total_epsilon: Decimal
     max_epsilon: Decimal
     fingerprint: dict[str, float]
+    alternatives: tuple[Alternative, ...]
     warnings: tuple[str, ...]
 
     columns: ClassVar[tuple[str, ...]] = (
         "question", "version", "period", "mechanism", "values", "chosen", "epsilon",
         "epsilon_first", "lifetime_changing", "change_reveals", "fingerprint_bits", "min_crowd",
+        "standard_error_of",
         *(f"standard_error_{crowd}" for crowd in CROWDS),
     )  # fmt: skip
 
@@ -114,12 +122,13 @@ class SurveyCheck:
                 {"period": period, "bits": bits, "limit": MAX_FINGERPRINT_BITS}
                 for period, bits in self.fingerprint.items()
             ],
+            "alternatives": [alternative.record() for alternative in self.alternatives],
             "warnings": list(self.warnings),
         }
 
     def sections(self) -> tuple[Section, ...]:
         """Return costs, errors and totals for people."""
-        return (self._costs(), self._errors())
+        return (self._costs(), alternatives_section(self.alternatives), self._errors())
 
     def _costs(self) -> Section:
         columns = (
@@ -158,16 +167,19 @@ class SurveyCheck:
             )
 
     def _errors(self) -> Section:
-        columns = ("question", *(f"{crowd:,}" for crowd in CROWDS), "min_crowd")
+        columns = ("question", "of a", *(f"{crowd:,}" for crowd in CROWDS), "min_crowd")
         rows = [
             (
                 q.question,
+                q.standard_error_of,
                 *(f"{error:.2g}" for error in q.standard_errors),
                 f"{q.min_crowd:,}",
             )
             for q in self.questions
         ]
-        title = "Standard error of a frequency by devices (worst frequency, sampled devices)"
+        title = "Standard error by devices (worst case, sampled devices)"
+        if any(q.standard_error_of == "mean" for q in self.questions):
+            title += "; of a mean in the question's units"
         return Section(title, columns, rows, tuple(f"Warning: {w}." for w in self.warnings))
 
 

@@ -21,11 +21,14 @@ except ModuleNotFoundError:
 
 COMMANDS = {
     "estimate": "estimate",
+    "difference": "difference",
+    "trend": "trend",
     "periods": "periods",
     "debias": "debias",
     "users-needed": "users_needed",
     "total-epsilon": "total_epsilon",
     "survey": "survey",
+    "simulate": "simulate",
 }
 """Each command and the module under ``commands`` that holds it, in the order of the help."""
 

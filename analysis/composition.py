@@ -83,10 +83,10 @@ def _with_delta(
         exact(randomized_response(epsilon), reports, delta),
         "exact composition of any epsilon-LDP report (Kairouz, Oh, Viswanath 3.3)",
     )
-    yield Bound(
-        exact(mechanism_losses(mechanism), reports, delta),
-        f"exact composition of {mechanism.name} over {mechanism.k} values",
-    )
+    losses = mechanism_losses(mechanism)
+    if losses is not None:
+        name = f"exact composition of {mechanism.name} over {mechanism.k} values"
+        yield Bound(exact(losses, reports, delta), name)
 
 
 def basic(epsilon: float, reports: int) -> float:
@@ -176,14 +176,11 @@ def randomized_response(epsilon: float) -> Losses:
     return Losses(epsilon, gain, 0.0, math.exp(-epsilon) * gain)
 
 
-def mechanism_losses(mechanism: Mechanism) -> Losses:
-    """Return the losses of one permanent response between two values.
-
-    A response speaks for a value if all chains in which the two differ do: with probability
-    ``prod a`` if it is the true one and ``prod b`` if the other is. Otherwise it tells neither.
-    """
-    gain = math.prod(a for a, _ in mechanism.chains)
-    loss = math.prod(b for _, b in mechanism.chains)
+def mechanism_losses(mechanism: Mechanism) -> Losses | None:
+    """Return the losses of one permanent response between two values, if they are on a lattice."""
+    if mechanism.losses is None:
+        return None
+    gain, loss = mechanism.losses
     return Losses(float(mechanism.epsilon), float(gain), float(1 - gain - loss), float(loss))
 
 

@@ -1,6 +1,7 @@
 """From the cells of a tally to how many reports support each value.
 
-One decoder for each ``Mechanism.decoder``; to add one, write its function and its line here.
+One decoder for each ``FrequencyOracle.decoder``; to add one, write its function and its line in
+``DECODERS``.
 """
 
 from __future__ import annotations
@@ -9,17 +10,25 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from deniable.protocol.errors import DocumentError
-from deniable.protocol.mechanisms import Mechanism
+from deniable.protocol.mechanisms import FrequencyOracle
 
-Decoder = Callable[[Mechanism, Sequence[int]], tuple[int, ...]]
+from .hadamard import hadamard
+from .hashing import hashed
+from .supports import Supports
+from .windows import window
+
+__all__ = ["DECODERS", "Decoder", "Supports", "add", "decode"]
 
 
-def decode(mechanism: Mechanism, cells: Sequence[int]) -> tuple[int, ...]:
+Decoder = Callable[[FrequencyOracle, Sequence[int]], Supports]
+
+
+def decode(mechanism: FrequencyOracle, cells: Sequence[int]) -> Supports:
     """Return for each symbol 0..k-1 how many of the counted reports support it.
 
     Parameters
     ----------
-    mechanism : Mechanism
+    mechanism : FrequencyOracle
     cells : sequence of int
         As the mechanism's shape lays them out: of one tally, or of several added up.
 
@@ -38,10 +47,16 @@ def add(tallies: Sequence[Sequence[int]]) -> tuple[int, ...]:
     return tuple(map(sum, zip(*tallies, strict=True)))
 
 
-def affine(mechanism: Mechanism, cells: Sequence[int]) -> tuple[int, ...]:
+def affine(mechanism: FrequencyOracle, cells: Sequence[int]) -> Supports:
     """A cell is a value's supports; the last cell of a bits row counts its reports."""
-    return tuple(cells[: mechanism.k])
+    counts = tuple(cells[: mechanism.k])
+    return Supports(counts, (mechanism.shape.reports(cells),) * mechanism.k)
 
 
-DECODERS: Final[Mapping[str, Decoder]] = {"affine": affine}
+DECODERS: Final[Mapping[str, Decoder]] = {
+    "affine": affine,
+    "hadamard": hadamard,
+    "hash": hashed,
+    "window": window,
+}
 """Every decoder there is."""

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import SupportsIndex
 
 from deniable.protocol.errors import ParameterError
-from deniable.protocol.mechanisms import Mechanism, build
+from deniable.protocol.mechanisms import MECHANISMS, FrequencyOracle, Mechanism, build, named
 from deniable.protocol.question import Value
 from deniable.protocol.tally import Tally
 
 from . import inputs
-from .decode import add, decode
-from .estimators import Level, estimate_supports, fake_bias
+from .decode import Supports, add
+from .em import names_one
+from .estimators import Level, Raw, estimate_supports, fake_bias
+from .frequencies import estimate_cells
 from .inputs import Number
-from .postprocess import STEPS, post_process
+from .postprocess import Counted, process, require_step
 from .results import Estimate, Estimates
+from .tallies import check_same, provenance
+
+SUPPORTED = tuple(name for name in named("choice") if issubclass(MECHANISMS[name], FrequencyOracle))
+"""Mechanisms whose counts of supports can be debiased."""
 
 
 def debias(
@@ -39,21 +46,24 @@ def debias(
     Parameters
     ----------
     counts : iterable of int
-        Supports of symbols 0..k-1: reports that name it (grr) or set its bit (sue, oue).
+        Supports of symbols 0..k-1: reports that name it (grr), set its bit (sue, oue, ss) or
+        otherwise count for it.
     mechanism : str
-        ``grr``, ``sue`` or ``oue``.
+        Any for choices whose supports have one p and one q: not ``rappor``.
     epsilon : Decimal, int, float or str
         Of the permanent response; of the report if there is only one round.
     epsilon_first : Decimal, int, float or str, optional
         Of one report, if it went through a second round.
     n : int, optional
-        Reports. Needed for sue and oue; for grr it is the sum of the counts.
+        Reports that say anything about a value. For grr it is the sum of the counts and may be
+        left out.
     confidence : float
         Of each interval, two-sided, in (0, 1); of all together if ``simultaneous``.
     simultaneous : bool
         Widen the intervals so that all hold at once (Bonferroni).
     post_process : str
-        ``none``, ``clip``, ``norm-sub`` or ``simplex``; see :mod:`deniable.analysis.postprocess`.
+        ``none``, ``clip``, ``norm-sub``, ``simplex`` or ``em``; see
+        :mod:`deniable.analysis.postprocess`.
 
     Returns
     -------
@@ -81,9 +91,19 @@ def debias(
     supports = inputs.counts("counts", counts)
     first = None if epsilon_first is None else inputs.epsilon("epsilon_first", epsilon_first)
     built = build(mechanism, len(supports), inputs.epsilon("epsilon", epsilon), first)
+    if not isinstance(built, FrequencyOracle):
+        raise ParameterError(f"mechanism must be one of {', '.join(SUPPORTED)}: {mechanism}")
     total = _reports(built, supports, n)
+    counted = Supports(supports, (total,) * len(supports))
     return _estimates(
-        built, supports, total, range(len(supports)), confidence, simultaneous, post_process
+        built,
+        partial(estimate_supports, built, counted),
+        counted,
+        total,
+        range(len(supports)),
+        confidence,
+        simultaneous,
+        post_process,
     )
 
 
@@ -116,33 +136,28 @@ def estimate_tallies(
     ------
     ParameterError
         If there is no tally, or they are of different questions or periods, or two are of the
-        same devices.
+        same devices; or if the question is for a number, see
+        :func:`deniable.analysis.estimate_numbers`.
     """
-    _check_same(tallies)
+    check_same(tallies)
     question, period = tallies[0].question, tallies[0].period
+    if question.range is not None:
+        raise ParameterError(f"{question.id} asks for a number; use estimate_numbers")
     mechanism = question.mechanism
-    supports = decode(mechanism, add([tally.cells for tally in tallies]))
+    cells = add([tally.cells for tally in tallies])
     n = sum(tally.n for tally in tallies)
     if n == 0:
         raise ParameterError(f"{question.id}: the tallies of {period} count no device")
     values: Sequence[Value] = question.values
-    made = _estimates(mechanism, supports, n, values, confidence, simultaneous, post_process)
-    named = sorted({tally.segment for tally in tallies}, key=lambda name: (name is None, name))
-    return replace(
-        made,
-        question=question.id,
-        version=question.version,
-        period=period,
-        segment=named[0] if len(named) == 1 else None,
-        segments=tuple(named) if len(named) > 1 else (),
-        batches=tuple(sorted({tally.batch for tally in tallies if tally.batch})),
-        notes=notes,
-    )
+    raw = partial(estimate_cells, mechanism, cells)
+    made = _estimates(mechanism, raw, cells, n, values, confidence, simultaneous, post_process)
+    return replace(made, notes=(*made.notes, *notes), **provenance(tallies))
 
 
 def _estimates(
     mechanism: Mechanism,
-    supports: Sequence[int],
+    estimated: Callable[[Level], Sequence[Raw]],
+    counted: Counted,
     n: int,
     values: Sequence[Value | int],
     confidence: Number,
@@ -150,13 +165,12 @@ def _estimates(
     how: str,
 ) -> Estimates:
     chance = inputs.between("confidence", confidence, "0", "1")
-    if how not in STEPS:
-        raise ParameterError(f"post_process must be one of {', '.join(STEPS)}: {how}")
+    require_step(how)
     shown = [1] if isinstance(values[0], bool) else range(len(values))
-    complementary = mechanism.shape.kind == "symbol" and mechanism.k == 2
+    complementary = mechanism.k == 2 and _exclusive(mechanism)
     family = len(shown) if simultaneous and not complementary else 1
-    raw = estimate_supports(mechanism, supports, n, Level(float(1 - Fraction(chance)), family))
-    frequencies = post_process([one.frequency for one in raw], how)
+    raw = estimated(Level(float(1 - Fraction(chance)), family))
+    frequencies, notes = process(mechanism, counted, [one.frequency for one in raw], how)
     return Estimates(
         n=n,
         mechanism=mechanism.name,
@@ -166,6 +180,7 @@ def _estimates(
         simultaneous=simultaneous,
         post_process=how,
         fake_bias=fake_bias(mechanism),
+        notes=notes,
         estimates=tuple(
             Estimate(
                 values[i],
@@ -180,9 +195,14 @@ def _estimates(
     )
 
 
+def _exclusive(mechanism: Mechanism) -> bool:
+    """Whether every report supports exactly one value."""
+    return isinstance(mechanism, FrequencyOracle) and names_one(mechanism)
+
+
 def _reports(mechanism: Mechanism, supports: Sequence[int], n: SupportsIndex | None) -> int:
     given = None if n is None else inputs.integer("n", n, 1, inputs.MAX_REPORTS)
-    if mechanism.shape.kind == "symbol":
+    if _exclusive(mechanism):
         total = sum(supports)
         if given not in (None, total):
             raise ParameterError(f"n must be the sum of the counts ({total}) or left out: {given}")
@@ -194,13 +214,3 @@ def _reports(mechanism: Mechanism, supports: Sequence[int], n: SupportsIndex | N
     if max(supports) > given:
         raise ParameterError(f"counts must not exceed n ({given}): {max(supports)}")
     return given
-
-
-def _check_same(tallies: Sequence[Tally]) -> None:
-    if not tallies:
-        raise ParameterError("tallies must hold at least one")
-    kinds = {(t.question.survey, t.question.id, t.question.hash, t.period) for t in tallies}
-    if len(kinds) > 1:
-        raise ParameterError("tallies must be of one question, version and period")
-    if len({(tally.segment, tally.batch) for tally in tallies}) < len(tallies):
-        raise ParameterError("tallies must be of different segments or batches")

@@ -7,12 +7,14 @@ and every estimate is computed in integers up to one last division.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from deniable.protocol.mechanisms import Mechanism
+from deniable.protocol.errors import ParameterError
+from deniable.protocol.mechanisms import FrequencyOracle, Mechanism
 
+from .decode import Supports
 from .extras import extra
 
 FAKE_SHARE = 0.01
@@ -73,9 +75,9 @@ class Level:
 
 
 def estimate_supports(
-    mechanism: Mechanism, supports: Sequence[int], n: int, level: Level
+    mechanism: FrequencyOracle, supports: Supports, level: Level
 ) -> tuple[Raw, ...]:
-    """Estimate a frequency from each count of supports among ``n`` reports.
+    """Estimate a frequency from each count of supports among the reports that cover a value.
 
     ``f = (C/n - q) / (p - q)`` with the plug-in standard error for independently sampled devices,
     ``sqrt(g(1-g)/n) / (p-q)``, where C is the count and g is C/n clipped to [q, p], for the
@@ -85,12 +87,10 @@ def estimate_supports(
 
     Parameters
     ----------
-    mechanism : Mechanism
+    mechanism : FrequencyOracle
         For p and q.
-    supports : sequence of int
-        Each in 0..n.
-    n : int
-        At least 1.
+    supports : Supports
+        Counts C and, for each, the n reports that cover the value.
     level : Level
 
     Returns
@@ -100,6 +100,8 @@ def estimate_supports(
 
     Raises
     ------
+    ParameterError
+        If no report covers a value.
     MissingExtraError
         If an exact interval is needed and scipy is absent.
 
@@ -109,15 +111,17 @@ def estimate_supports(
     USENIX Security 2017.
     Clopper, Pearson. The use of confidence or fiducial limits. Biometrika 1934.
     """
-    return tuple(_Line.of(mechanism, n).estimates(supports, level))
+    if min(supports.trials) < 1:
+        raise ParameterError("too few devices: no report says anything about one of the values")
+    return tuple(_Line.of(mechanism).estimates(supports, level))
 
 
 def fake_bias(mechanism: Mechanism) -> float:
     """Return by how much :data:`FAKE_SHARE` of fake devices could move an estimate.
 
-    Each fake report adds up to ``(1-q) / ((p-q) n)`` to an estimate, or takes as much away.
+    Each fake report adds up to ``leverage / n`` to an estimate, or takes as much away.
     """
-    return FAKE_SHARE * float((1 - mechanism.q) / (mechanism.p - mechanism.q))
+    return FAKE_SHARE * float(mechanism.leverage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,36 +131,32 @@ class _Line:
     p: int
     q: int
     scale: int
-    n: int
 
     @classmethod
-    def of(cls, mechanism: Mechanism, n: int) -> _Line:
+    def of(cls, mechanism: FrequencyOracle) -> _Line:
         p, q = mechanism.p, mechanism.q
         scale = math.lcm(p.denominator, q.denominator)
-        return cls(int(p * scale), int(q * scale), scale, n)
+        return cls(int(p * scale), int(q * scale), scale)
 
-    def estimates(self, supports: Sequence[int], level: Level) -> Iterator[Raw]:
+    def estimates(self, supports: Supports, level: Level) -> Iterator[Raw]:
         z, fewest = level.z, level.fewest
-        for count in supports:
-            frequency = self.frequency(count)
-            expected, error = self.spread(count)
-            if min(expected, self.n - expected) >= fewest:
+        for count, n in zip(supports.counts, supports.trials, strict=True):
+            frequency = (count * self.scale - n * self.q) / (n * (self.p - self.q))
+            expected, error = self.spread(count, n)
+            if min(expected, n - expected) >= fewest:
                 low, high = frequency - z * error, frequency + z * error
             else:
-                low, high = map(self.debias, clopper_pearson(count, self.n, level.tail))
+                low, high = map(self.debias, clopper_pearson(count, n, level.tail))
             yield Raw(frequency, error, low, high)
-
-    def frequency(self, count: int) -> float:
-        return (count * self.scale - self.n * self.q) / (self.n * (self.p - self.q))
 
     def debias(self, share: float) -> float:
         return (share - self.q / self.scale) * (self.scale / (self.p - self.q))
 
-    def spread(self, count: int) -> tuple[float, float]:
+    def spread(self, count: int, n: int) -> tuple[float, float]:
         """Return n times the clipped g, and the standard error of the frequency."""
-        total = self.n * self.scale
-        share = min(max(count * self.scale, self.n * self.q), self.n * self.p)
-        deviation = math.sqrt(share * (total - share) / (total * total * self.n))
+        total = n * self.scale
+        share = min(max(count * self.scale, n * self.q), n * self.p)
+        deviation = math.sqrt(share * (total - share) / (total * total * n))
         return share / self.scale, deviation * (self.scale / (self.p - self.q))
 
 

@@ -9,8 +9,13 @@ from deniable.protocol.errors import MissingExtraError
 
 
 @contextmanager
-def extra() -> Iterator[None]:
+def extra(name: str = "analysis") -> Iterator[None]:
     """Wrap the import of a third party inside the function that needs it.
+
+    Parameters
+    ----------
+    name : str
+        The extra that it comes with.
 
     Raises
     ------
@@ -20,7 +25,7 @@ def extra() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as exc:
-        name = (exc.name or "a dependency").partition(".")[0]
+        missing = (exc.name or "a dependency").partition(".")[0]
         raise MissingExtraError(
-            f"{name} is not installed; pip install 'deniable[analysis]'"
+            f"{missing} is not installed; pip install 'deniable[{name}]'"
         ) from exc

@@ -70,6 +70,20 @@ def parse_counts(text: str) -> tuple[int, ...]:
         raise ValueError("must be whole numbers with commas between them, like 240,160") from None
 
 
+def parse_levels(text: str) -> tuple[Decimal, ...]:
+    """Read decimal numbers with commas between them.
+
+    Raises
+    ------
+    ValueError
+        If one of them is none.
+    """
+    try:
+        return tuple(parse_decimal(part.strip(" ")) for part in text.split(","))
+    except ValueError:
+        raise ValueError("must be decimals with commas between them, like 0.5,0.9") from None
+
+
 def exact(name: str, value: Number) -> Decimal:
     """Return the decimal that ``value`` denotes.
 

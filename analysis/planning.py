@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, SupportsIndex
 
 from deniable.protocol.exact import canonical
-from deniable.protocol.mechanisms import Mechanism, build, choose
+from deniable.protocol.mechanisms import MECHANISMS, Mechanism, build, choose
 
 from . import inputs
 from .estimators import FAKE_SHARE, Level, fake_bias
@@ -42,7 +42,7 @@ class UsersNeeded:
     frequency : float
         Where V was taken.
     fake_bias : float
-        By how much 1 % of fake devices could move a frequency, however many users there are.
+        By how much 1 % of fake devices could move an estimate, however many users there are.
     """
 
     users: int
@@ -76,11 +76,12 @@ class UsersNeeded:
         """Return the plan for people."""
         first = self.epsilon_first
         one = "" if first is None else f"; {canonical(first)} {FIRST_UNIT}"
+        what = _estimated(self.mechanism)
         notes = (
             f"{self.assumption[0].upper()}{self.assumption[1:]}.",
-            f"The variance of a frequency is {self.variance_per_user:.6g} / users.",
+            f"The variance of {what} is {self.variance_per_user:.6g} / users.",
             f"Epsilon {canonical(self.epsilon)} {EPSILON_UNIT}{one}.",
-            f"{100 * FAKE_SHARE:g} % fake devices could move a frequency by "
+            f"{100 * FAKE_SHARE:g} % fake devices could move {what} by "
             f"{self.fake_bias:.2g}, however many users there are.",
         )
         return (Section(f"{self.users:,} users for ±{self.margin:g}", (), (), notes),)
@@ -98,28 +99,33 @@ def users_needed(
     frequency: Number | None = None,
     fixed_population: bool = False,
 ) -> UsersNeeded:
-    """Return how many devices must report for an estimated frequency to be within ``margin``.
+    """Return how many devices must report for an estimate to be within ``margin``.
+
+    Of a frequency, or of the mean of a number if the mechanism is one for numbers; then all of it
+    is in units of the range: margin 0.01 is one hundredth from end to end.
 
     ``n = ceil(z^2 V / margin^2)``, where V is n times the variance of the estimate: for users
     sampled independently ``g(1-g)/(p-q)^2`` with g = q + f(p-q), or, for a fixed population,
-    where only the noise varies, ``q(1-q)/(p-q)^2 + f(1-p-q)/(p-q)``. Computed in rationals.
+    where only the noise varies, ``q(1-q)/(p-q)^2 + f(1-p-q)/(p-q)``; for a number see
+    :meth:`deniable.protocol.mechanisms.scale.Scale.exact_variance`. Computed in rationals.
 
     Parameters
     ----------
     epsilon, epsilon_first : Decimal, int, float or str
         Of all reports about one unchanging answer; of one report, if there is a second round.
     margin : Decimal, float or str
-        Of a frequency, in (0, 1).
+        Of a frequency, or of a mean as a share of its range, in (0, 1).
     confidence : Decimal, float or str
         Two-sided, in (0, 1), of one interval; z is its normal quantile.
     sigmas : Decimal, int, float or str, optional
         z itself, in (0, 40); overrides ``confidence``.
     values : int
-        Domain size k; 2 for a yes/no question.
+        Domain size k; 2 for a yes/no question, the steps of the range plus 1 for a number.
     mechanism : str
-        ``grr``, ``sue``, ``oue``; ``auto`` is what a survey would choose.
+        Any of a survey's; ``auto`` is what a survey would choose for a choice.
     frequency : Decimal, float or str, optional
-        The true frequency f; otherwise the one that needs most users.
+        The true frequency f, or where in its range, from 0 to 1, the mean of a number is;
+        otherwise the one that needs most users.
     fixed_population : bool
         Whether to estimate the frequency among the devices that report rather than in the
         population they are sampled from.
@@ -181,15 +187,8 @@ def _variance(
     mechanism: Mechanism, frequency: Fraction | None, fixed: bool
 ) -> tuple[Fraction, Fraction]:
     """Return V and the frequency it is taken at, the worst one if none is given."""
-    p, q = mechanism.p, mechanism.q
-    gap = p - q
-    if fixed:
-        at = Fraction(p + q < 1) if frequency is None else frequency
-        return q * (1 - q) / gap**2 + at * (1 - p - q) / gap, at
-    worst = min(max((Fraction(1, 2) - q) / gap, Fraction(0)), Fraction(1))
-    at = worst if frequency is None else frequency
-    share = q + at * gap
-    return share * (1 - share) / gap**2, at
+    at = mechanism.worst(sampled=not fixed) if frequency is None else frequency
+    return mechanism.exact_variance(at, sampled=not fixed), at
 
 
 def _assumption(
@@ -201,10 +200,12 @@ def _assumption(
     z: Fraction,
     sure: Decimal | None,
 ) -> str:
-    level = f"margin = {float(z):g} standard errors of one estimated frequency"
+    number = mechanism.asks == "number"
+    what = "mean, as a share of its range" if number else "frequency"
+    level = f"margin = {float(z):g} standard errors of one estimated {what}"
     if sure is not None:
         level += f", {100 * float(sure):g} % two-sided"
-    where = f"at frequency {float(at):.6g}"
+    where = f"at {'place' if number else 'frequency'} {float(at):.6g}"
     which = f"the worst case, {where}" if frequency is None else where
     who = "a fixed population, only the noise varies" if fixed else "independently sampled users"
     chosen = ", as auto chooses" if asked == "auto" else ""
@@ -212,3 +213,10 @@ def _assumption(
         f"{level}; variance {which}; {who}, each reporting once; "
         f"{mechanism.name} over {mechanism.k} values{chosen}"
     )
+
+
+def _estimated(mechanism: str) -> str:
+    """Name what a mechanism estimates, for people."""
+    if MECHANISMS[mechanism].asks == "number":
+        return "a mean, as a share of its range,"
+    return "a frequency"

@@ -9,9 +9,12 @@ from typing import Final
 
 from deniable.protocol.errors import ParameterError
 
+from .number_results import NumberEstimates, Statistic
 from .results import Estimate, Estimates
 
 POOLS: Final = ("mean",)
+
+_NOTE = "Mean of {} periods; errors and ends of intervals are means of theirs."
 
 
 def pool_mean(periods: Sequence[Estimates]) -> Estimates:
@@ -44,7 +47,7 @@ def pool_mean(periods: Sequence[Estimates]) -> Estimates:
     n = round(fmean(one.n for one in periods))
     values = zip(*(one.estimates for one in periods), strict=True)
     names = tuple(str(one.period) for one in periods)
-    note = f"Mean of {len(names)} periods; errors and ends of intervals are means of theirs."
+    note = _NOTE.format(len(names))
     return replace(
         periods[-1],
         n=n,
@@ -62,6 +65,56 @@ def _mean(periods: Sequence[Estimate], n: int) -> Estimate:
         count=frequency * n,
         frequency=frequency,
         standard_error=fmean(one.standard_error for one in periods),
+        low=fmean(one.low for one in periods),
+        high=fmean(one.high for one in periods),
+    )
+
+
+def pool_numbers(periods: Sequence[NumberEstimates]) -> NumberEstimates:
+    """Return the mean of each statistic of several periods, as :func:`pool_mean` does.
+
+    The mean of quantiles is no quantile of all devices together, and its interval holds for the
+    mean of the true ones. There is no distribution.
+
+    Parameters
+    ----------
+    periods : sequence of NumberEstimates
+        Of one question and version, oldest first.
+
+    Raises
+    ------
+    ParameterError
+        If there are none, or they are of different questions or statistics.
+    """
+    kinds = {
+        (one.question, one.version, tuple((s.statistic, s.level) for s in one.statistics))
+        for one in periods
+    }
+    if len(kinds) != 1:
+        raise ParameterError("pool needs periods of one question, version and statistics")
+    names = tuple(str(one.period) for one in periods)
+    values = zip(*(one.statistics for one in periods), strict=True)
+    return replace(
+        periods[-1],
+        n=round(fmean(one.n for one in periods)),
+        period=f"{names[0]}/{names[-1]}",
+        pooled=names,
+        statistics=tuple(map(_mean_statistic, values)),
+        distribution=(),
+        notes=(
+            _NOTE.format(len(names)),
+            *dict.fromkeys(note for one in periods for note in one.notes),
+        ),
+    )
+
+
+def _mean_statistic(periods: Sequence[Statistic]) -> Statistic:
+    errors = [one.standard_error for one in periods if one.standard_error is not None]
+    return Statistic(
+        periods[0].statistic,
+        periods[0].level,
+        estimate=fmean(one.estimate for one in periods),
+        standard_error=fmean(errors) if errors else None,
         low=fmean(one.low for one in periods),
         high=fmean(one.high for one in periods),
     )

@@ -2,7 +2,8 @@
 
 Each takes raw frequencies and returns as many. A raw estimate is unbiased and may be negative;
 every step but ``none`` trades that for values that look like frequencies, so the standard error
-and the interval beside a processed estimate remain those of the raw one.
+and the interval beside a processed estimate remain those of the raw one. A step of
+:data:`MODEL_STEPS` looks at the counts themselves instead of the raw frequencies.
 """
 
 from __future__ import annotations
@@ -11,8 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal
 
 from deniable.protocol.errors import ParameterError
+from deniable.protocol.mechanisms import Mechanism
 
-PostProcess = Literal["none", "clip", "norm-sub", "simplex"]
+from .bloom import nonnegative
+from .decode import Supports
+from .em import maximum_likelihood
+from .simplex import project
+
+PostProcess = Literal["none", "clip", "norm-sub", "simplex", "em", "nnls"]
+
+Counted = Sequence[int] | Supports
+"""What was counted: the cells of a tally, or only how many reports support each symbol."""
 
 
 def post_process(frequencies: Sequence[float], how: str) -> tuple[float, ...]:
@@ -26,7 +36,13 @@ def post_process(frequencies: Sequence[float], how: str) -> tuple[float, ...]:
         ``max(f_i + d, 0)`` with the one d that makes them sum to 1;
     ``simplex``
         the distribution at the least Euclidean distance. It is the same point as ``norm-sub``
-        [1]_; both names are in use.
+        [1]_; both names are in use;
+    ``em``
+        the distribution that makes the counts most probable; only where they are at hand, see
+        :func:`deniable.analysis.em.maximum_likelihood`;
+    ``nnls``
+        the non-negative frequencies that fit the bits of Bloom filters best; for rappor only,
+        see :func:`deniable.analysis.bloom.nonnegative`.
 
     Parameters
     ----------
@@ -42,7 +58,7 @@ def post_process(frequencies: Sequence[float], how: str) -> tuple[float, ...]:
     Raises
     ------
     ParameterError
-        If ``how`` names no step.
+        If ``how`` names no step, or one that needs the counts.
 
     References
     ----------
@@ -58,32 +74,53 @@ def post_process(frequencies: Sequence[float], how: str) -> tuple[float, ...]:
     >>> [round(f, 3) for f in post_process([-0.1, -0.2], "norm-sub")]
     [0.55, 0.45]
     """
-    if how not in STEPS:
-        raise ParameterError(f"post_process must be one of {', '.join(STEPS)}: {how}")
+    require_step(how)
+    if how in MODEL_STEPS:
+        raise ParameterError(f"post_process {how} needs the counts; ask estimate or debias for it")
     return STEPS[how](frequencies)
+
+
+def require_step(how: str) -> None:
+    """Refuse what names no step.
+
+    Raises
+    ------
+    ParameterError
+        If ``how`` names none.
+    """
+    if how not in NAMES:
+        raise ParameterError(f"post_process must be one of {', '.join(NAMES)}: {how}")
+
+
+def process(
+    mechanism: Mechanism, counted: Counted, frequencies: Sequence[float], how: str
+) -> tuple[tuple[float, ...], tuple[str, ...]]:
+    """Return frequencies made consistent by any step, and remarks for the reader.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    counted : sequence of int, or Supports
+        For a step that looks at the counts.
+    frequencies : sequence of float
+        The raw ones, for every other.
+    how : str
+
+    Raises
+    ------
+    ParameterError
+        If ``how`` names no step, or none for this mechanism.
+    """
+    require_step(how)
+    if how not in MODEL_STEPS:
+        return STEPS[how](frequencies), ()
+    made, remark = MODEL_STEPS[how](mechanism, counted)
+    return made, (remark,)
 
 
 def clip(frequencies: Sequence[float]) -> tuple[float, ...]:
     """Move each frequency to the nearest in [0, 1]."""
     return tuple(min(1.0, max(0.0, f)) for f in frequencies)
-
-
-def project(frequencies: Sequence[float]) -> tuple[float, ...]:
-    """Return the nearest distribution, ``max(f_i + d, 0)``.
-
-    The d is that of the largest m frequencies, for the largest m that leaves all m positive. One
-    always does, so nothing is divided by zero even where every frequency is negative. All are
-    measured from the largest, which moves the d alone and keeps the digits of huge ones.
-    """
-    top = max(frequencies)
-    below = [f - top for f in frequencies]
-    shift, total = 1.0, 0.0
-    for m, distance in enumerate(sorted(below, reverse=True), start=1):
-        total += distance
-        if distance + (1.0 - total) / m <= 0:
-            break
-        shift = (1.0 - total) / m
-    return tuple(max(distance + shift, 0.0) for distance in below)
 
 
 STEPS: Final[Mapping[str, Callable[[Sequence[float]], tuple[float, ...]]]] = {
@@ -92,4 +129,15 @@ STEPS: Final[Mapping[str, Callable[[Sequence[float]], tuple[float, ...]]]] = {
     "norm-sub": project,
     "simplex": project,
 }
+"""Every step that looks at raw frequencies."""
+
+ModelStep = Callable[[Mechanism, Counted], tuple[tuple[float, ...], str]]
+
+MODEL_STEPS: Final[Mapping[str, ModelStep]] = {
+    "em": maximum_likelihood,
+    "nnls": nonnegative,
+}
+"""Every step that looks at the counts; each says in a remark what it did."""
+
+NAMES: Final = (*STEPS, *MODEL_STEPS)
 """Every step there is."""

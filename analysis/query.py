@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike, fspath
 
 from deniable.protocol.errors import ParameterError
+from deniable.protocol.period_state import PeriodState
 from deniable.protocol.tally import Tally
 
 from .estimation import estimate_tallies
 from .inputs import Number
-from .pooling import POOLS, pool_mean
+from .numbers import estimate_numbers
+from .pooling import POOLS, pool_mean, pool_numbers
 from .results import EstimateSeries
 from .selection import Selection, absent, select, which_survey
-from .sources import PeriodState, PeriodStates, Source, open_source
+from .sources import PeriodStates, Source, open_source
 
 Place = str | PathLike[str] | Source
 
@@ -33,8 +35,9 @@ def estimate(
     simultaneous: bool = False,
     post_process: str = "none",
     pool: str | None = None,
+    quantiles: Iterable[Number] | None = None,
 ) -> EstimateSeries:
-    """Estimate how many devices answer what, from released tallies.
+    """Estimate how many devices answer what, or the mean of a number, from released tallies.
 
     Parameters
     ----------
@@ -56,6 +59,9 @@ def estimate(
         As for :func:`deniable.analysis.debias`; ``simultaneous`` is over the values of a period.
     pool : "mean", optional
         One result for all periods, see :func:`deniable.analysis.pooling.pool_mean`.
+    quantiles : iterable of Decimal, float or str, optional
+        Of a number question whose mechanism tells the distribution: levels in (0, 1), see
+        :func:`deniable.analysis.estimate_numbers`.
 
     Returns
     -------
@@ -75,20 +81,39 @@ def estimate(
     if pool not in (None, *POOLS):
         raise ParameterError(f"pool must be one of {', '.join(POOLS)}: {pool}")
     selection = Selection(version, segment, period, last, every)
-    place = _opened(source, token)
+    place = opened(source, token)
     states = place.states(survey)
     name = which_survey(states, question, survey)
     states = tuple(s for s in states if (s.survey, s.question) == (name, question))
     chosen = select(place.tallies(name, question), selection, states)
+    noted = [(tallies, _notes(tallies, segment, states)) for tallies in chosen]
+    if chosen[0][0].question.range is not None:
+        if post_process != "none":
+            raise ParameterError(f"{question} asks for a number; leave out post_process")
+        numbers = tuple(
+            estimate_numbers(
+                tallies,
+                quantiles=quantiles,
+                confidence=confidence,
+                simultaneous=simultaneous,
+                notes=notes,
+            )
+            for tallies, notes in noted
+        )
+        if pool:
+            return EstimateSeries((pool_numbers(numbers),))
+        return EstimateSeries(numbers, selection.listed)
+    if quantiles is not None:
+        raise ParameterError(f"{question} does not ask for a number; leave out quantiles")
     made = tuple(
         estimate_tallies(
             tallies,
             confidence=confidence,
             simultaneous=simultaneous,
             post_process=post_process,
-            notes=_notes(tallies, segment, states),
+            notes=notes,
         )
-        for tallies in chosen
+        for tallies, notes in noted
     )
     return EstimateSeries((pool_mean(made),)) if pool else EstimateSeries(made, selection.listed)
 
@@ -113,10 +138,11 @@ def periods(source: Place, *, token: str | None = None, survey: str | None = Non
     DocumentError
         If what it says is malformed.
     """
-    return PeriodStates(_opened(source, token).states(survey))
+    return PeriodStates(opened(source, token).states(survey))
 
 
-def _opened(source: Place, token: str | None) -> Source:
+def opened(source: Place, token: str | None) -> Source:
+    """Open a place that is named; a source is open already."""
     return open_source(fspath(source), token) if isinstance(source, str | PathLike) else source
 
 

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from deniable.protocol.errors import DocumentError, SourceError
+from deniable.protocol.period_state import PeriodState
 from deniable.protocol.tally import Tally
 
 from .extras import extra
-from .sources import PeriodState, parse_json, parse_states, parse_tallies
+from .sources import parse_json, parse_states, parse_tallies
 
 if TYPE_CHECKING:
     from requests import Response, Session

@@ -10,13 +10,18 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from deniable.protocol.errors import ParameterError
 from deniable.protocol.exact import canonical
 from deniable.protocol.question import Value
 
+from .context import Context
 from .estimators import FAKE_SHARE
 from .render import Record, Section
+
+if TYPE_CHECKING:
+    from .number_results import NumberEstimates
 
 EPSILON_UNIT = "of one device, from all its reports about one unchanging answer"
 FIRST_UNIT = "of one device, from one report"
@@ -49,7 +54,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Estimates:
+class Estimates(Context):
     """The frequencies of one question in one period, and what they rest on.
 
     Attributes
@@ -102,36 +107,16 @@ class Estimates:
         "value", "count", "frequency", "standard_error", "low", "high",
     )  # fmt: skip
 
-    def _which(self) -> Record:
-        return {
-            "question": self.question,
-            "version": self.version,
-            "period": self.period,
-            "segment": self.segment,
-        }
-
-    def _how(self) -> Record:
-        return {
-            "n": self.n,
-            "mechanism": self.mechanism,
-            "epsilon": float(self.epsilon),
-            "epsilon_first": None if self.epsilon_first is None else float(self.epsilon_first),
-            "confidence": self.confidence,
-            "simultaneous": self.simultaneous,
-            "post_process": self.post_process,
-        }
-
     def records(self) -> list[Record]:
         """Return one flat row for each estimate."""
-        context = self._which() | self._how()
+        context = self.which() | self._how()
         return [{**context, **asdict(estimate)} for estimate in self.estimates]
 
     def document(self) -> dict[str, Any]:
         """Return the estimates as JSON."""
-        parts = {"segments": self.segments, "batches": self.batches, "periods": self.pooled}
         return {
-            **self._which(),
-            **{name: list(part) for name, part in parts.items() if part},
+            **self.which(),
+            **self.parts(),
             **self._how(),
             "epsilon_unit": EPSILON_UNIT,
             "fake_bias": self.fake_bias,
@@ -143,14 +128,10 @@ class Estimates:
         """Return the estimates for people, rounded to two digits of their errors."""
         columns = ("value", "count", "frequency", "standard error", "low", "high")
         rows = [_row(estimate, self.n) for estimate in self.estimates]
-        return (Section(self._title(), columns, rows, (*self._legend(), *self.notes)),)
+        return (Section(self.title(), columns, rows, (*self._legend(), *self.notes)),)
 
-    def _title(self) -> str:
-        parts = [] if self.question is None else [f"{self.question} version {self.version}"]
-        parts += [part for part in (self.period, self.segment) if part is not None]
-        if self.segments:
-            parts.append(f"segments {', '.join(name or 'none' for name in self.segments)}")
-        return ", ".join([*parts, f"n = {self.n:,} devices"])
+    def _how(self) -> Record:
+        return {**self.how(), "post_process": self.post_process}
 
     def _legend(self) -> Iterator[str]:
         kind = "raw (unbiased, may be below 0 or above 1)"
@@ -170,23 +151,57 @@ class EstimateSeries:
 
     Attributes
     ----------
-    periods : tuple of Estimates
+    periods : tuple of Estimates or of NumberEstimates
+        All of one kind, one at least.
     listed : bool
         Whether several periods were asked for; the JSON is then an array, whatever its length.
     """
 
-    periods: tuple[Estimates, ...]
+    periods: tuple[Estimates, ...] | tuple[NumberEstimates, ...]
     listed: bool = False
 
-    columns: ClassVar[tuple[str, ...]] = Estimates.columns
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the flat rows, which depend on the kind of question."""
+        return self.periods[0].columns
 
-    def __iter__(self) -> Iterator[Estimates]:
+    @property
+    def frequencies(self) -> tuple[Estimates, ...]:
+        """The periods of a question that is not for a number.
+
+        Raises
+        ------
+        ParameterError
+            If it is for a number, and so has no frequencies.
+        """
+        found = tuple(period for period in self.periods if isinstance(period, Estimates))
+        if not found:
+            raise ParameterError(
+                f"{self.periods[0].question} asks for a number, and has no frequencies"
+            )
+        return found
+
+    @property
+    def numbers(self) -> tuple[NumberEstimates, ...]:
+        """The periods of a question for a number.
+
+        Raises
+        ------
+        ParameterError
+            If it is for something else.
+        """
+        found = tuple(period for period in self.periods if not isinstance(period, Estimates))
+        if not found:
+            raise ParameterError(f"{self.periods[0].question} does not ask for a number")
+        return found
+
+    def __iter__(self) -> Iterator[Any]:
         return iter(self.periods)
 
     def __len__(self) -> int:
         return len(self.periods)
 
-    def __getitem__(self, index: int) -> Estimates:
+    def __getitem__(self, index: int) -> Any:
         return self.periods[index]
 
     def records(self) -> list[Record]:
@@ -212,12 +227,13 @@ def text(value: object) -> str:
 
 def _row(estimate: Estimate, n: int) -> tuple[str, ...]:
     """Round to two significant digits of the standard error."""
-    places = _places(estimate.standard_error)
-    of_count = _places(estimate.standard_error * n)
+    places = decimals(estimate.standard_error)
+    of_count = decimals(estimate.standard_error * n)
     frequencies = (estimate.frequency, estimate.standard_error, estimate.low, estimate.high)
     count = f"{estimate.count:z,.{of_count}f}"
     return (text(estimate.value), count, *(f"{number:z.{places}f}" for number in frequencies))
 
 
-def _places(error: float) -> int:
+def decimals(error: float) -> int:
+    """Return the decimal places that show two significant digits of a standard error."""
     return 4 if error <= 0 else min(12, max(0, 1 - math.floor(math.log10(error))))

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from deniable.protocol.errors import DocumentError, ParameterError, SourceError
+from deniable.protocol.period_state import PeriodState
 from deniable.protocol.periods import ONCE, parse_period
 from deniable.protocol.tally import Tally
-
-from .sources import PeriodState
 
 _SHOWN = 8
 

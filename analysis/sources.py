@@ -1,6 +1,6 @@
-"""Where tallies are read from: a collector's SQLite store, or its HTTP interface.
+"""Where tallies are read from: a collector's SQLite store, its HTTP interface, or a JSON file.
 
-Both give the same two things, the states of periods and the released tallies of a question, and
+All give the same two things, the states of periods and the released tallies of a question, and
 trust nothing they read: every tally goes through :func:`deniable.protocol.tally.parse_tally` and
 must be of the question that was asked for.
 """
@@ -11,11 +11,12 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Protocol
 
 from deniable.protocol.errors import DocumentError, ParameterError, SourceError
+from deniable.protocol.period_state import PeriodState
 from deniable.protocol.periods import parse_period
 from deniable.protocol.tally import Tally, parse_tally
 
@@ -28,34 +29,6 @@ _HINTS = {
     "SQLITE_BUSY": "somebody is writing to it; try again",
     "SQLITE_READONLY_ROLLBACK": "its collector was killed; deniable-collector status repairs it",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class PeriodState:
-    """What became of one question in one period and segment.
-
-    Attributes
-    ----------
-    survey, question : str
-    version : int
-    period : str
-    batch : str or None
-        Of a ``once`` question: the week of the batch.
-    segment : str or None
-    state : "pending", "released" or "destroyed"
-    crowd : str
-        Devices: exact if released, a bucket such as ``100-999`` if pending, ``fewer than`` the
-        crowd that was needed if destroyed.
-    """
-
-    survey: str
-    question: str
-    version: int
-    period: str
-    batch: str | None
-    segment: str | None
-    state: str
-    crowd: str
 
 
 @dataclass(frozen=True)
@@ -76,7 +49,7 @@ class PeriodStates:
 
     def records(self) -> list[Record]:
         """Return one flat row for each period, question and segment."""
-        return [asdict(state) for state in self.states]
+        return [state.record() for state in self.states]
 
     def document(self) -> dict[str, Any]:
         """Return the states as JSON."""
@@ -108,8 +81,8 @@ def open_source(location: str, token: str | None = None) -> Source:
     Parameters
     ----------
     location : str
-        Path of a collector's SQLite store, which is only read, or the collector's ``https://``
-        address (``http://`` on this machine).
+        Path of a collector's SQLite store, which is only read, or of a ``.json`` file of tallies,
+        or the collector's ``https://`` address (``http://`` on this machine).
     token : str, optional
         For HTTP; created by ``deniable-collector token create``.
 
@@ -119,6 +92,10 @@ def open_source(location: str, token: str | None = None) -> Source:
         If there is no such file, or the address cannot be used.
     """
     scheme, separator, _ = location.partition("://")
+    if not separator and location.lower().endswith(".json"):
+        from .documents import DocumentSource
+
+        return DocumentSource(Path(location))
     if not separator:
         return SqliteSource(Path(location))
     if scheme.lower() in ("http", "https"):

@@ -12,10 +12,13 @@ from pathlib import Path
 from deniable.protocol.diff import diff_surveys
 from deniable.protocol.exact import total
 from deniable.protocol.limits import MAX_FINGERPRINT_BITS
+from deniable.protocol.mechanisms.rappor import Rappor
 from deniable.protocol.question import Question
 from deniable.protocol.survey import Survey, load_survey
 
+from .alternatives import alternatives
 from .bills import CROWDS, QuestionCost, SurveyCheck, SurveyDiff
+from .bloom import require_told_apart
 from .longitudinal import changed_day
 
 SMALL_CROWD = 100
@@ -25,7 +28,8 @@ COARSE_ERROR = 0.1
 def check_survey(path: str | PathLike[str]) -> SurveyCheck:
     """Return what a survey costs a device and what it can tell an analyst.
 
-    Standard errors are ``sqrt(V/n)`` for V = ``max over f of g(1-g)/(p-q)^2``, g = q + f(p-q).
+    Standard errors are ``sqrt(V/n)`` for V = ``max over f of g(1-g)/(p-q)^2``, g = q + f(p-q); of
+    a number's mean in its own units, V then being the largest over all populations.
     The lifetime of changing answers is ``classes * epsilon``; a change reveals
     ``flips ln(p2/q2)`` with a second round and has no bound without.
 
@@ -38,8 +42,13 @@ def check_survey(path: str | PathLike[str]) -> SurveyCheck:
     ------
     SurveyError
         With every mistake found.
+    ParameterError
+        If the Bloom filters of a question do not tell its values apart.
     """
     survey = load_survey(Path(path))
+    for question in survey.questions.values():
+        if isinstance(question.mechanism, Rappor):
+            require_told_apart(question.id, question.mechanism)
     chosen = _chosen(Path(path))
     costs = tuple(
         _cost(question, None if chosen is None else chosen[name])
@@ -51,6 +60,11 @@ def check_survey(path: str | PathLike[str]) -> SurveyCheck:
         total_epsilon=total(q.epsilon for q in survey.questions.values()),
         max_epsilon=survey.max_epsilon,
         fingerprint=survey.fingerprint_bits(),
+        alternatives=tuple(
+            alternative
+            for question in survey.questions.values()
+            for alternative in alternatives(question, linkable=survey.linkable)
+        ),
         warnings=tuple(_warnings(survey)),
     )
 
@@ -74,7 +88,6 @@ def diff(old: str | PathLike[str], new: str | PathLike[str]) -> SurveyDiff:
 def _cost(question: Question, chosen: bool | None) -> QuestionCost:
     mechanism = question.mechanism
     first, classes = question.epsilon_first, mechanism.classes
-    worst, _ = mechanism.worst_variance_iid()
     return QuestionCost(
         question=question.id,
         version=question.version,
@@ -87,9 +100,21 @@ def _cost(question: Question, chosen: bool | None) -> QuestionCost:
         lifetime_changing=None if classes is None else classes * float(question.epsilon),
         change_reveals=None if mechanism.second is None else changed_day(mechanism).epsilon,
         fingerprint_bits=mechanism.fingerprint_bits,
-        standard_errors=tuple(math.sqrt(worst / crowd) for crowd in CROWDS),
+        standard_errors=tuple(_error(question, crowd) * _unit(question) for crowd in CROWDS),
+        standard_error_of="frequency" if question.range is None else "mean",
         min_crowd=question.min_crowd,
     )
+
+
+def _error(question: Question, crowd: int) -> float:
+    """Return the worst standard error of a frequency, or of a mean as a share of its range."""
+    worst, _ = question.mechanism.worst_variance_iid()
+    return math.sqrt(worst / crowd)
+
+
+def _unit(question: Question) -> float:
+    """Return what an error of 1 is: the width of the range of a number."""
+    return 1.0 if question.range is None else float(question.range.width)
 
 
 def _chosen(path: Path) -> dict[str, bool] | None:
@@ -105,12 +130,11 @@ def _warnings(survey: Survey) -> Iterator[str]:
     for question in survey.questions.values():
         if question.expires < today:
             yield f"{question.id}: expired on {question.expires}, and is no longer asked"
-        worst, _ = question.mechanism.worst_variance_iid()
-        error = math.sqrt(worst / question.min_crowd)
+        error = _error(question, question.min_crowd)
         if question.min_crowd < SMALL_CROWD or error > COARSE_ERROR:
             yield (
                 f"{question.id}: a crowd of {question.min_crowd} (min_crowd) hides little and "
-                f"leaves a standard error of {error:.2g}"
+                f"leaves a standard error of {error * _unit(question):.2g}"
             )
     for period, bits in survey.fingerprint_bits().items():
         if bits > MAX_FINGERPRINT_BITS:

@@ -15,6 +15,7 @@ import click
 from tabulate import tabulate
 
 from deniable.protocol.errors import DeniableError, StoreError
+from deniable.protocol.period_state import PeriodState
 from deniable.protocol.survey import Survey, load_survey
 
 from .catalogue import Catalogue
@@ -22,7 +23,6 @@ from .config import Config, utc_now
 from .keys import open_keys
 from .release import close_periods, destroy_keys
 from .store import Store, open_store
-from .store.base import State
 from .tokens import create_token, revoke_token
 
 
@@ -206,7 +206,7 @@ def status(store: str, form: str) -> None:
     """Show where every tally stands: pending, released or destroyed."""
     with _opened(store) as opened, opened.read() as reader:
         records = [state.record() for state in reader.states()]
-    _print(records, form, list(State.__dataclass_fields__))
+    _print(records, form, list(PeriodState.__dataclass_fields__))
 
 
 @main.group()

@@ -1,9 +1,10 @@
 """Where random bits come from: keyed for what must repeat, fresh for what must not.
 
-Both kinds read one stream of bytes and turn it into exact draws: 64 bits against an integer
-threshold, and a uniform integer by rejection. No float takes part, and no bit is used twice.
+A third kind is public, for hashes that device and analyst share. All read one stream of bytes and
+turn it into exact draws: 64 bits against an integer threshold, and a uniform integer by rejection.
+No float takes part, and no bit is used twice.
 
-What must never change for ``deniable/1``: the layout of the keyed input, the order in which
+What must never change for ``deniable/1``: the layout of the hashed input, the order in which
 bytes are consumed, and the rejection rule. A device that computed other bytes after an upgrade
 would draw a second permanent response to the same question, and so spend epsilon twice;
 known-answer tests pin all three.
@@ -83,17 +84,26 @@ class KeyedDraws(_Stream):
     __slots__ = ()
 
     def __init__(self, secret: bytes, *fields: bytes) -> None:
-        keyed = hmac.new(secret, length_prefixed(DERIVATION.encode(), *fields), hashlib.sha512)
-        counter = 0
+        message = length_prefixed(DERIVATION.encode(), *fields)
+        super().__init__(_blocks(hmac.new(secret, message, hashlib.sha512)))
 
-        def next_block() -> bytes:
-            nonlocal counter
-            block = keyed.copy()
-            block.update(counter.to_bytes(8, "big"))
-            counter += 1
-            return block.digest()
 
-        super().__init__(next_block)
+class PublicDraws(_Stream):
+    """Draws that anyone can repeat: SHA-256(length-prefixed(fields) ‖ counter), without a secret.
+
+    For what device and analyst must agree on and what may tell nothing about a device.
+
+    Parameters
+    ----------
+    fields : bytes
+        As for :class:`KeyedDraws`.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, *fields: bytes) -> None:
+        message = length_prefixed(DERIVATION.encode(), *fields)
+        super().__init__(_blocks(hashlib.sha256(message)))
 
 
 class FreshDraws(_Stream):
@@ -107,6 +117,28 @@ class FreshDraws(_Stream):
 
     def __init__(self) -> None:
         super().__init__(lambda: os.urandom(64))
+
+
+class _Hash(Protocol):
+    """What hashlib and hmac have in common."""
+
+    def copy(self) -> _Hash: ...
+    def update(self, data: bytes, /) -> None: ...
+    def digest(self) -> bytes: ...
+
+
+def _blocks(started: _Hash) -> Callable[[], bytes]:
+    """Return what gives the digests of ``started`` ‖ counter, one after the other."""
+    counter = 0
+
+    def next_block() -> bytes:
+        nonlocal counter
+        block = started.copy()
+        block.update(counter.to_bytes(8, "big"))
+        counter += 1
+        return block.digest()
+
+    return next_block
 
 
 def length_prefixed(*fields: bytes) -> bytes:

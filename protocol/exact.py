@@ -11,7 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Context, Decimal, DivisionByZero, InvalidOperation, Overflow
+from decimal import (
+    ROUND_CEILING,
+    ROUND_FLOOR,
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+    DivisionByZero,
+    InvalidOperation,
+    Overflow,
+)
 from fractions import Fraction
 from functools import reduce
 
@@ -30,6 +39,9 @@ _CONTEXT = Context(
     flags=[],
     traps=[InvalidOperation, DivisionByZero, Overflow],
 )
+
+_DOWN, _UP = _CONTEXT.copy(), _CONTEXT.copy()
+_DOWN.rounding, _UP.rounding = ROUND_FLOOR, ROUND_CEILING
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +94,22 @@ def exp(exponent: Decimal) -> Enclosure:
     return Enclosure(Fraction(_CONTEXT.next_minus(rounded)), Fraction(_CONTEXT.next_plus(rounded)))
 
 
+def exp_quotient(number: Decimal, divisor: int) -> Enclosure:
+    """Enclose e^(number / divisor), whose exponent need not have finitely many digits.
+
+    The quotient is rounded down and up to 60 digits, and ``exp`` of both encloses the truth.
+
+    Parameters
+    ----------
+    number : Decimal
+        Exact.
+    divisor : int
+        Positive.
+    """
+    down, up = (context.divide(number, Decimal(divisor)) for context in (_DOWN, _UP))
+    return Enclosure(exp(down).low, exp(up).high)
+
+
 def floor_threshold(probability: Enclosure | Fraction) -> int:
     """Return the largest t with t / 2^64 certainly at most ``probability``."""
     low = probability.low if isinstance(probability, Enclosure) else probability
@@ -94,18 +122,16 @@ def ceil_threshold(probability: Enclosure | Fraction) -> int:
     return math.ceil(high * SCALE)
 
 
-def half(number: Decimal) -> Decimal:
-    """Return number / 2, exact up to 59 digits."""
-    return _CONTEXT.divide(number, Decimal(2))
-
-
 def total(numbers: Iterable[Decimal]) -> Decimal:
     """Return the sum, exact up to 60 digits."""
     return reduce(_CONTEXT.add, numbers, Decimal(0))
 
 
 def fits(number: Decimal, places: int) -> bool:
-    """Return whether ``number``, below 100000, needs at most ``places`` decimal places."""
+    """Return whether ``number`` needs at most ``places`` decimal places.
+
+    Its digits before the point and ``places`` must be at most 60 together.
+    """
     return number == _CONTEXT.quantize(number, Decimal((0, (1,), -places)))
 
 
@@ -115,4 +141,4 @@ def canonical(number: Decimal) -> str:
     >>> canonical(Decimal("2.0")), canonical(Decimal("1E+1")), canonical(Decimal("0.50"))
     ('2', '10', '0.5')
     """
-    return format(number.normalize(_CONTEXT), "f")
+    return format(number.normalize(_CONTEXT), "f") if number else "0"

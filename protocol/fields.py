@@ -14,12 +14,19 @@ from decimal import Decimal, InvalidOperation
 from typing import TypeVar
 
 from .errors import Problem
-from .exact import fits
-from .limits import EPSILON_MAX, EPSILON_MIN, EPSILON_PLACES, MAX_TEXT
+from .exact import canonical, fits
+from .limits import (
+    EPSILON_MAX,
+    EPSILON_MIN,
+    EPSILON_PLACES,
+    MAX_NUMBER,
+    MAX_TEXT,
+    NUMBER_PLACES,
+)
 from .question import nfc
 
 ID = re.compile(r"[a-z][a-z0-9_-]{0,63}")
-_NUMBER = re.compile(r"[0-9]{1,6}(\.[0-9]{1,18})?")
+_NUMBER = re.compile(r"-?[0-9]{1,16}(\.[0-9]{1,18})?")
 
 # A key is shown as it stands, for its author to find it, unless it could hurt a terminal or log.
 _MAX_SHOWN = 200
@@ -118,6 +125,25 @@ class Fields:
             self.problem(key, f"has more than {EPSILON_PLACES} decimal places", "round it")
             return None
         return number
+
+    def number(self, key: str) -> Decimal | None:
+        """Read a number as the exact decimal that was written; None if it is unusable."""
+        value = self._present(key, None)
+        if value is None:
+            return None
+        number = _decimal(value)
+        if number is None or not MAX_NUMBER.copy_negate() <= number <= MAX_NUMBER:
+            self.problem(key, f"must be a number within {MAX_NUMBER} of 0", "correct it")
+            return None
+        if not fits(number, NUMBER_PLACES):
+            self.problem(key, f"has more than {NUMBER_PLACES} decimal places", "round it")
+            return None
+        return Decimal(canonical(number))  # not 0e-999999999: its fraction has as many digits
+
+    def table(self, key: str, known: Collection[str]) -> Fields:
+        """Open a table within this one; mistakes in it are noted under its key."""
+        path = f"{self._path}.{key}" if self._path else key
+        return Fields(self._table.get(key), path, known, self._problems)
 
     def day(self, key: str) -> date:
         """Read a date."""

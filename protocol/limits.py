@@ -13,6 +13,18 @@ EPSILON_PLACES = 18
 """Decimal places an epsilon may have, so that thresholds are computed from its exact value."""
 
 MAX_K = 4096
+MAX_STEPS = MAX_K - 1
+"""Of the grid of a number question."""
+
+MAX_NUMBER = Decimal("1e15")
+"""Ends of a range are no farther from zero."""
+
+NUMBER_PLACES = 18
+"""Decimal places the ends of a range may have."""
+
+MAX_CELLS = 1 << 15
+"""Counts in one tally."""
+
 MAX_RESPONSE_BYTES = 8 * 1024
 MAX_QUESTIONS = 200
 MAX_SEGMENTS = 64

@@ -22,11 +22,12 @@ from .errors import ParameterError
 from .exact import canonical
 from .mechanisms import Mechanism
 from .periods import Period, PeriodKind, midnight
+from .ranges import Range
 
-Value = bool | str
-"""An answer: true or false for a boolean question, one of the choices for a choice."""
+Value = bool | str | Decimal
+"""An answer: true or false for a boolean question, one of the choices for a choice, a number."""
 
-QuestionType = Literal["boolean", "choice"]
+QuestionType = Literal["boolean", "choice", "number"]
 
 WIRE_HASH = 32
 """Hex digits of the privacy hash that travel with a report."""
@@ -44,9 +45,11 @@ class Question:
         Rises with every change of the privacy hash.
     ask : str
         The question in words.
-    type : "boolean" or "choice"
+    type : "boolean", "choice" or "number"
     choices : tuple of str
-        Of a choice question, in order; symbol i is ``choices[i]``. Empty for a boolean.
+        Of a choice question, in order; symbol i is ``choices[i]``. Empty for the others.
+    range : Range or None
+        Of a number question; symbol i is the i-th point of its grid.
     mechanism : Mechanism
         Resolved, with its thresholds; carries both epsilons.
     period : "day", "week", "month" or "once"
@@ -69,6 +72,7 @@ class Question:
     ask: str
     type: QuestionType
     choices: tuple[str, ...]
+    range: Range | None
     mechanism: Mechanism
     period: PeriodKind
     grace: int
@@ -89,11 +93,11 @@ class Question:
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """The value of each symbol, in order."""
+        """The value of each symbol, in order; none of a number question, see ``range``."""
         return (False, True) if self.type == "boolean" else self.choices
 
     def encode(self, value: object) -> int:
-        """Return the symbol of an answer.
+        """Return the symbol of an answer; a number outside the range is clipped to it.
 
         Raises
         ------
@@ -104,6 +108,8 @@ class Question:
             if not isinstance(value, bool):
                 raise ParameterError(f"{self.id}: the value must be True or False")
             return int(value)
+        if self.range is not None:
+            return self.range.nearest(self.id, value)
         symbol = self._symbols.get(nfc(value)) if isinstance(value, str) else None
         if symbol is None:
             shown = ", ".join(self.choices[:8]) + (", …" if len(self.choices) > 8 else "")
@@ -132,12 +138,12 @@ class Question:
             "ask": self.ask,
             "type": self.type,
             "choices": list(self.choices),
-            "range": None,
+            "range": None if self.range is None else self.range.document(),
             "mechanism": mechanism_document(self.mechanism),
             "epsilon": canonical(self.epsilon),
             "epsilon_first": _canonical_or_none(self.epsilon_first),
             "period": self.period,
-            "default": self.default,
+            "default": answer_document(self.default),
         }
 
     def document(self) -> dict[str, Any]:
@@ -149,13 +155,14 @@ class Question:
             "ask": self.ask,
             "type": self.type,
             "choices": list(self.choices),
+            "range": None if self.range is None else self.range.document(),
             "mechanism": mechanism_document(self.mechanism),
             "epsilon": canonical(self.epsilon),
             "epsilon_first": _canonical_or_none(self.epsilon_first),
             "period": self.period,
             "grace": self.grace,
             "min_crowd": self.min_crowd,
-            "default": self.default,
+            "default": answer_document(self.default),
             "owner": self.owner,
             "expires": self.expires.isoformat(),
         }
@@ -178,6 +185,7 @@ def mechanism_document(mechanism: Mechanism) -> dict[str, Any]:
         "name": mechanism.name,
         "k": mechanism.k,
         "derivation": DERIVATION,
+        "options": dict(mechanism.chosen),
         "shape": {
             "kind": shape.kind,
             "width": shape.width,
@@ -196,6 +204,11 @@ def canonical_json(document: object) -> str:
 def nfc(text: str) -> str:
     """Return the composed form in which texts are compared, hashed and stored."""
     return unicodedata.normalize("NFC", text)
+
+
+def answer_document(value: Value | None) -> bool | str | None:
+    """Return an answer as JSON; a number is canonical decimal text."""
+    return canonical(value) if isinstance(value, Decimal) else value
 
 
 def _canonical_or_none(number: Decimal | None) -> str | None:

@@ -7,22 +7,39 @@ to, so no edited threshold gets past.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import cast
 
 from .errors import ParameterError, Problem, SurveyError
 from .exact import canonical
 from .fields import ID, Fields
-from .limits import EPSILON_MAX, EPSILON_MIN, MAX_GRACE_DAYS, MAX_K, MAX_RESPONSE_BYTES
-from .mechanisms import MECHANISMS, Mechanism, build, choose
+from .limits import (
+    EPSILON_MAX,
+    EPSILON_MIN,
+    MAX_CELLS,
+    MAX_GRACE_DAYS,
+    MAX_K,
+    MAX_NUMBER,
+    MAX_RESPONSE_BYTES,
+    MAX_STEPS,
+)
+from .mechanisms import MECHANISMS, NO_OPTIONS, Mechanism, Options, build, choose, named
+from .mechanisms.base import Asks
 from .periods import KINDS, PeriodKind
 from .question import Question, QuestionType, Value, mechanism_document, nfc
+from .ranges import Range
 
 QUESTION_KEYS = (
-    "version", "ask", "type", "choices", "mechanism", "epsilon", "epsilon_first", "period",
-    "grace", "min_crowd", "default", "owner", "expires",
+    "version", "ask", "type", "choices", "range", "mechanism", "epsilon", "epsilon_first",
+    "period", "grace", "min_crowd", "default", "owner", "expires",
 )  # fmt: skip
 COMPILED_KEYS = (*QUESTION_KEYS, "id", "hash")
-_TYPES = ("boolean", "choice")
+_TYPES = ("boolean", "choice", "number")
+_STEPS = 1000
+_ANY_RANGE = Range(MAX_NUMBER.copy_negate(), MAX_NUMBER, _STEPS)
+"""Read in place of a mistaken range: no default lies outside it."""
+
+_COMPILED_MECHANISM = ("name", "k", "derivation", "options", "shape", "thresholds")
 
 
 def parse_question(survey: str, document: object) -> Question:
@@ -50,27 +67,28 @@ def read_question(
     if not ID.fullmatch(key):
         fields.problem("", "its name must be like dark_mode", "use a-z, 0-9, - and _")
     kind = cast("QuestionType", fields.one_of("type", _TYPES))
-    choices: tuple[str, ...] = ()
-    if kind == "choice":
-        choices = fields.texts("choices", 2, MAX_K, limit=200)
-    elif fields.raw("choices") not in (None, []):
-        fields.problem("choices", "a boolean question has none", "remove it")
+    choices = _choices(fields, kind)
+    interval = _range(fields, kind)
+    k = len(choices) if interval is None else interval.steps + 1
+    asks: Asks = "choice" if interval is None else "number"
     period = cast("PeriodKind", fields.one_of("period", KINDS))
-    question = Question(
+    asked = Question(
         survey=survey,
         id=key,
         version=fields.integer("version", 1, 10**6),
         ask=fields.text("ask"),
         type=kind,
         choices=choices,
-        mechanism=_mechanism(fields, max(2, len(choices)), linkable=linkable, compiled=compiled),
+        range=interval,
+        mechanism=_mechanism(fields, asks, max(2, k), linkable=linkable, compiled=compiled),
         period=period,
         grace=_grace(fields, period),
         min_crowd=fields.integer("min_crowd", 1, 10**12, 1000),
-        default=_default(fields, kind, choices, period),
+        default=None,
         owner=fields.text("owner", "nobody"),
         expires=fields.day("expires"),
     )
+    question = replace(asked, default=_default(fields, asked))
     if compiled:
         _check_compiled(fields, question)
     return question
@@ -90,7 +108,36 @@ def name_of(table: object) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _mechanism(fields: Fields, k: int, *, linkable: bool, compiled: bool) -> Mechanism:
+def _choices(fields: Fields, kind: QuestionType) -> tuple[str, ...]:
+    if kind == "choice":
+        return fields.texts("choices", 2, MAX_K, limit=200)
+    if fields.raw("choices") not in (None, []):
+        fields.problem("choices", f"a {kind} question has none", "remove it")
+    return ()
+
+
+def _range(fields: Fields, kind: QuestionType) -> Range | None:
+    if kind != "number":
+        if fields.has("range"):
+            fields.problem("range", f"a {kind} question has none", "remove it")
+        return None
+    if not isinstance(fields.raw("range"), Mapping):
+        problem = "must be a table" if fields.has("range") else "missing"
+        fields.problem("range", problem, "write it like range = { low = 0, high = 100 }")
+        return _ANY_RANGE
+    table = fields.table("range", ("low", "high", "steps"))
+    low, high = table.number("low"), table.number("high")
+    steps = table.integer("steps", 1, MAX_STEPS, _STEPS)
+    if low is None or high is None:
+        return _ANY_RANGE
+    if low >= high:
+        fix = "raise it" if low == high else "turn them round"
+        table.problem("high", f"must be more than low ({canonical(low)})", fix)
+        return _ANY_RANGE
+    return Range(low, high, steps)
+
+
+def _mechanism(fields: Fields, asks: Asks, k: int, *, linkable: bool, compiled: bool) -> Mechanism:
     epsilon = fields.epsilon("epsilon") or EPSILON_MAX
     first = fields.epsilon("epsilon_first") if fields.has("epsilon_first") else None
     if first is not None and first >= epsilon:
@@ -98,30 +145,46 @@ def _mechanism(fields: Fields, k: int, *, linkable: bool, compiled: bool) -> Mec
             "epsilon_first", f"must be less than epsilon ({canonical(epsilon)})", "lower it"
         )
         first = None
-    name = _mechanism_name(fields, compiled)
+    name, options = _named(fields, asks, compiled)
     try:
         if name == "auto":
-            mechanism = choose(k, epsilon, first, linkable=linkable)
+            mechanism = choose(k, epsilon, first, asks=asks, linkable=linkable)
         else:
-            mechanism = build(name, k, epsilon, first)
+            mechanism = build(name, k, epsilon, first, options)
     except ParameterError as exc:
         fields.problem("mechanism", str(exc), "correct it")
-        return build("grr", 2, EPSILON_MIN)
+        return choose(2, EPSILON_MIN, asks=asks)
     if mechanism.shape.size > MAX_RESPONSE_BYTES:
         fields.problem("mechanism", f"responses exceed {MAX_RESPONSE_BYTES} bytes", "lower k")
+    if mechanism.shape.cells > MAX_CELLS:
+        fields.problem("mechanism", f"tallies exceed {MAX_CELLS} counts", "lower k or its options")
     return mechanism
 
 
-def _mechanism_name(fields: Fields, compiled: bool) -> str:
-    """Read a word of an author, or the table the compiler made of it."""
-    if not compiled:
-        return fields.one_of("mechanism", ("auto", *MECHANISMS), "auto")
-    table = fields.raw("mechanism")
-    name = table.get("name") if isinstance(table, Mapping) else None
-    if isinstance(name, str) and name in MECHANISMS:
-        return name
-    fields.problem("mechanism", "names none that is known here", "upgrade, or compile it again")
-    return "auto"
+def _named(fields: Fields, asks: Asks, compiled: bool) -> tuple[str, Options]:
+    """Read a word of an author, or a table with options, or the table the compiler made."""
+    known = named(asks)
+    raw = fields.raw("mechanism")
+    if not isinstance(raw, Mapping) and not compiled:
+        return fields.one_of("mechanism", ("auto", *known), "auto"), NO_OPTIONS
+    name = raw.get("name") if isinstance(raw, Mapping) else None
+    if not isinstance(name, str) or name not in known:
+        if compiled:
+            fields.problem("mechanism", "names none that is known here", "upgrade, or recompile")
+        else:
+            fields.problem("mechanism.name", "unknown", f"use one of {', '.join(known)}")
+        return "auto", NO_OPTIONS
+    bounds = MECHANISMS[name].options
+    if compiled:
+        table = fields.table("mechanism", _COMPILED_MECHANISM).table("options", tuple(bounds))
+    else:
+        table = fields.table("mechanism", ("name", *bounds))
+    options = {
+        option: table.integer(option, allowed.start, allowed.stop - 1)
+        for option, allowed in bounds.items()
+        if table.has(option)
+    }
+    return name, options if table.sound else NO_OPTIONS
 
 
 def _grace(fields: Fields, period: str) -> int:
@@ -132,17 +195,24 @@ def _grace(fields: Fields, period: str) -> int:
     return 0
 
 
-def _default(fields: Fields, kind: str, choices: tuple[str, ...], period: str) -> Value | None:
+def _default(fields: Fields, question: Question) -> Value | None:
     value = fields.raw("default")
     if value is None:
         return None
-    if period == "once":
+    if question.period == "once":
         fields.problem("default", "a once question has no end to decide it at", "remove it")
-    elif kind == "boolean" and isinstance(value, bool):
-        return value
-    elif kind == "choice" and isinstance(value, str) and nfc(value) in choices:
-        return nfc(value)
-    else:
-        options = "true or false" if kind == "boolean" else "one of the choices"
+        return None
+    if question.range is not None:
+        number = fields.number("default")
+        if number is not None and question.range.low <= number <= question.range.high:
+            return number
+        if number is not None:
+            fields.problem("default", "is outside the range", "write a number inside it")
+        return None
+    try:
+        question.encode(value)
+    except ParameterError:
+        options = "true or false" if question.type == "boolean" else "one of the choices"
         fields.problem("default", "is no answer to the question", f"write {options}")
-    return None
+        return None
+    return nfc(value) if isinstance(value, str) else value is True

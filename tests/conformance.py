@@ -15,7 +15,7 @@ from itertools import product
 
 from enumeration import exp_between, outcomes
 
-from deniable.protocol.mechanisms import Law, Mechanism
+from deniable.protocol.mechanisms import FrequencyOracle, Law, Mechanism, Scale
 from deniable.protocol.response import Response
 
 BILLIONTH = Fraction(1, 10**9)
@@ -80,21 +80,69 @@ def check_tightness(mechanism: Mechanism) -> None:
         assert best >= exp_between(epsilon * (1 - BILLIONTH))[1]
 
 
-def check_marginals(mechanism: Mechanism) -> None:
-    """A report supports its true value with probability p, and any other with q < p."""
-    assert mechanism.p > mechanism.q
+def reports(mechanism: Mechanism) -> list[tuple[Fraction, list[Law]]]:
+    """Return the distributions of a report, all rounds included, with the odds of each setup."""
     rounds = 1 if mechanism.epsilon_first is None else 2
-    given = [
-        (weight, laws(mechanism, setup, rounds)) for setup, weight in setups(mechanism).items()
-    ]
+    return [(weight, laws(mechanism, setup, rounds)) for setup, weight in setups(mechanism).items()]
+
+
+def check_estimates(mechanism: Mechanism) -> None:
+    """What is estimated from the reports is unbiased, for each true value."""
+    if isinstance(mechanism, FrequencyOracle):
+        check_marginals(mechanism)
+        check_joint(mechanism)
+    elif isinstance(mechanism, Scale):
+        check_scores(mechanism)
+    else:
+        assert mechanism.decoder in {"bloom"}, "has a check of its own"
+
+
+def check_marginals(mechanism: FrequencyOracle) -> None:
+    """A report covers a value with its share; it supports the true one with p, another with q."""
+    assert mechanism.p > mechanism.q
+    given = reports(mechanism)
     for value, asked in product(range(mechanism.k), repeat=2):
-        found = sum(
-            weight * mass
+        chances = [
+            (weight * mass, response)
             for weight, each in given
             for response, mass in each[value].items()
-            if mechanism.supports(asked, response)
-        )
-        assert found == (mechanism.p if asked == value else mechanism.q)
+        ]
+        covered = sum(mass for mass, y in chances if mechanism.covers(asked, y))
+        found = sum(mass for mass, y in chances if mechanism.supports(asked, y))
+        assert covered == mechanism.coverage
+        assert found == covered * (mechanism.p if asked == value else mechanism.q)
+
+
+def check_joint(mechanism: FrequencyOracle) -> None:
+    """Two values are supported at once as often as ``joint`` says, where it says."""
+    if mechanism.joint is None:
+        return
+    given = reports(mechanism)
+    for value, one, two in product(range(mechanism.k), repeat=3):
+        if one != two:
+            found = sum(
+                weight * mass
+                for weight, each in given
+                for y, mass in each[value].items()
+                if mechanism.supports(one, y) and mechanism.supports(two, y)
+            )
+            assert found == mechanism.joint[0 if value in (one, two) else 1]
+
+
+def check_scores(mechanism: Scale) -> None:
+    """The score of a report is i/(k-1) in the mean, and varies as ``score_variance`` says."""
+    given = reports(mechanism)
+    for value in range(mechanism.k):
+        place = Fraction(value, mechanism.k - 1)
+        scored = [
+            (weight * mass, mechanism.score(y.out))
+            for weight, each in given
+            for y, mass in each[value].items()
+        ]
+        assert sum(mass * score for mass, score in scored) == place
+        spread = sum(mass * (score - place) ** 2 for mass, score in scored)
+        assert spread == mechanism.score_variance(place)
+        assert mechanism.leverage >= max(abs(score - place) for _, score in scored)
 
 
 def check_draws(mechanism: Mechanism) -> None:
@@ -119,30 +167,66 @@ def compose(first: Law, again: Mapping[Response, Law]) -> Law:
 
 
 def check_variance(mechanism: Mechanism) -> None:
-    """``variance`` is that of the estimator, from each report's own chance to support.
-
-    Floats: within 1e-12 in proportion, from p, q and p - q rounded once each.
-    """
-    p, q = mechanism.p, mechanism.q
-    for f in (Fraction(0), Fraction(1, mechanism.k), Fraction(2, 3), Fraction(1)):
-        each = f * p * (1 - p) + (1 - f) * q * (1 - q)
-        assert math.isclose(mechanism.variance(float(f)), each / (p - q) ** 2, rel_tol=1e-12)
-        sampled = each + f * (1 - f) * (p - q) ** 2
-        assert math.isclose(mechanism.variance_iid(float(f)), sampled / (p - q) ** 2, rel_tol=1e-12)
+    """``exact_variance`` is that of the estimator, and nowhere larger than at the worst place."""
+    for at in (Fraction(0), Fraction(1, mechanism.k), Fraction(2, 3), Fraction(1)):
+        if isinstance(mechanism, FrequencyOracle):
+            for sampled in (False, True):
+                expected = _variance_by_hand(mechanism, at, sampled)
+                assert mechanism.exact_variance(at, sampled=sampled) == expected
+        assert mechanism.variance(float(at)) >= 0
+    for sampled in (False, True):
+        top = mechanism.exact_variance(mechanism.worst(sampled=sampled), sampled=sampled)
+        places = [Fraction(i, 100) for i in range(101)]
+        assert top >= max(mechanism.exact_variance(at, sampled=sampled) for at in places)
     worst, at = mechanism.worst_variance_iid()
-    assert worst == mechanism.variance_iid(at)
-    assert worst >= max(mechanism.variance_iid(f / 100) for f in range(101)) * (1 - 1e-12)
+    assert math.isclose(worst, mechanism.variance_iid(at), rel_tol=1e-12)
+
+
+def _variance_by_hand(mechanism: FrequencyOracle, f: Fraction, sampled: bool) -> Fraction:
+    """From each device's own chance to cover the value, and to support it."""
+    p, q, share = mechanism.p, mechanism.q, mechanism.coverage
+
+    def about(chance: Fraction, centre: Fraction) -> Fraction:
+        return chance * (1 - centre) ** 2 + (1 - chance) * centre**2
+
+    centre = q + f * (p - q)
+    if not sampled and share == 1:
+        mean = f * about(p, p) + (1 - f) * about(q, q)
+    else:
+        mean = f * about(p, centre) + (1 - f) * about(q, centre)
+    found = mean / share / (p - q) ** 2
+    return found if sampled or share == 1 else found - f * (1 - f)
 
 
 def check_lifetime(mechanism: Mechanism) -> None:
-    """As many memo keys as ``classes`` says, and at least the entropy of a permanent response."""
-    for setup in setups(mechanism):
+    """No more memo keys than ``classes`` says, and no more entropy than ``fingerprint_bits``."""
+    mean: dict[Response, Fraction] = {}
+    for setup, weight in setups(mechanism).items():
         keys = {memo(mechanism, setup, value) for value in range(mechanism.k)}
-        assert mechanism.classes is None or len(keys) == mechanism.classes
+        assert mechanism.classes is None or len(keys) <= mechanism.classes
+        for law in laws(mechanism, setup, 1):
+            for y, mass in law.items():
+                mean[y] = mean.get(y, Fraction(0)) + weight * mass / mechanism.k
+    entropy = -sum(float(mass) * math.log2(mass) for mass in mean.values())
+    assert entropy <= mechanism.fingerprint_bits + 1e-12
+
+
+def check_losses(mechanism: Mechanism) -> None:
+    """Odds of two values move by E, 1 or 1/E only, no more often than ``losses`` says."""
+    if mechanism.losses is None:
+        return
+    gain, loss = mechanism.losses
+    assert gain / loss <= exp_between(Fraction(mechanism.epsilon))[0]
+    for setup in setups(mechanism):
         given = laws(mechanism, setup, 1)
-        mean = [sum(law.get(y, Fraction(0)) for law in given) / mechanism.k for y in given[0]]
-        entropy = -sum(float(mass) * math.log2(mass) for mass in mean)
-        assert entropy <= mechanism.fingerprint_bits + 1e-12
+        for one, two in product(given, repeat=2):
+            speaks = dict.fromkeys((Fraction(1), gain / loss, loss / gain), Fraction(0))
+            for y, mass in one.items():
+                ratio = mass / two[y] if y in two else None
+                assert ratio in speaks
+                speaks[ratio] += mass
+            assert speaks[gain / loss] <= gain
+            assert speaks[loss / gain] <= loss
 
 
 def check_chains(mechanism: Mechanism) -> None:
@@ -150,17 +234,24 @@ def check_chains(mechanism: Mechanism) -> None:
     assert mechanism.second is not None
     p2, q2 = mechanism.second
     r = p2 / q2
-    setup = next(iter(setups(mechanism)))
-    first = laws(mechanism, setup, 1)
-    again = {s: outcomes(partial(mechanism.instant, s)) for s in first[0]}
+    given = [laws(mechanism, setup, 1) for setup in setups(mechanism)]
+    again = {s: outcomes(partial(mechanism.instant, s)) for s in given[0][0]}
     changed = max(again[s][y] / again[t][y] for s, t in product(again, repeat=2) for y in again[s])
     assert changed == r**mechanism.flips
     for reports in (1, 2):
-        told = [_repeated(law, again, reports) for law in first[:2]]
-        assert max(told[0][ys] / told[1][ys] for ys in told[0]) == math.prod(
+        found = max(
+            _ratio(each, again, reports) for each in given if each[0].keys() == again.keys()
+        )
+        assert found == math.prod(
             ((a * r**reports + 1 - a) / (b * r**reports + 1 - b) for a, b in mechanism.chains),
             start=Fraction(1),
         )
+
+
+def _ratio(given: Sequence[Law], again: Mapping[Response, Law], reports: int) -> Fraction:
+    """Return the largest ratio of several reports' probabilities under two values."""
+    told = [_repeated(law, again, reports) for law in given]
+    return max(max(law[ys] for law in told) / min(law[ys] for law in told) for ys in told[0])
 
 
 def _repeated(
@@ -177,10 +268,11 @@ def _repeated(
 CHECKS = (
     check_laws,
     check_epsilons,
-    check_marginals,
+    check_estimates,
     check_draws,
     check_variance,
     check_lifetime,
+    check_losses,
 )
 """Those that hold for every mechanism and epsilon; tightness and chains have their own grids."""
 

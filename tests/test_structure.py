@@ -2,7 +2,8 @@
 
 RULES is the table: what a folder may import when it is itself imported, and what only inside a
 function, because it is slow to load or comes with an extra that may be absent. Everything else
-is refused, the standard library excepted.
+is refused, the standard library excepted. A module that is itself imported inside functions only
+is as good as one of them, and may import what they may.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -217,13 +218,41 @@ def project_fault(folder: str, target: str, relative: bool) -> str | None:
 def violations(root: Path) -> Iterator[str]:
     """Every import in the tree that breaks a rule, as "path:line: why"."""
     for folder in (*RULES, *OTHERS):
+        modules = {}
         for path in sorted((root / folder).rglob("*.py")):
             inside = path.relative_to(root)
             package = ".".join(["deniable", *inside.parent.parts])
-            for found in imports(path, package):
-                why = fault(folder, found) if folder in RULES else bare(found)
+            modules[inside] = imports(path, package)
+        late = only_late(folder, modules)
+        for inside, found_there in modules.items():
+            for found in found_there:
+                own = replace(found, lazy=found.lazy or module_name(inside) in late)
+                why = fault(folder, own) if folder in RULES else bare(found)
                 if why is not None:
                     yield f"{inside}:{found.line}: {why}"
+
+
+def module_name(inside: Path) -> str:
+    """The dotted name of a module of the project."""
+    parts = inside.with_suffix("").parts
+    return ".".join(["deniable", *(part for part in parts if part != "__init__")])
+
+
+def only_late(folder: str, modules: dict[Path, list[Import]]) -> set[str]:
+    """Modules of a folder that are imported, and only in functions or by others of these."""
+    names = {module_name(inside) for inside in modules}
+    late = {found.name for each in modules.values() for found in each} & names
+    late -= {f"deniable.{folder}"}
+    while True:
+        early = {
+            found.name
+            for inside, each in modules.items()
+            for found in each
+            if not found.lazy and module_name(inside) not in late
+        }
+        if not late & early:
+            return late
+        late -= early
 
 
 def test_every_import_keeps_the_arrows() -> None:
@@ -287,8 +316,18 @@ def test_a_good_module_passes(tmp_path: Path, module: str, source: str) -> None:
     assert list(violations(tmp_path)) == []
 
 
+def test_a_module_loaded_late_may_load_what_a_function_may(tmp_path: Path) -> None:
+    write(tmp_path / "analysis/late.py", "import numpy\nfrom .later import g")
+    write(tmp_path / "analysis/later.py", "import numpy")
+    assert len(list(violations(tmp_path))) == 2
+    write(tmp_path / "analysis/light.py", "def f():\n    from .late import g")
+    assert list(violations(tmp_path)) == []
+    write(tmp_path / "analysis/hasty.py", "from .late import g")
+    assert len(list(violations(tmp_path))) == 2
+
+
 def write(path: Path, source: str) -> None:
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(source, encoding="utf-8")
 
 

@@ -6,16 +6,14 @@ from decimal import Decimal
 
 import click
 
-from deniable.protocol.mechanisms import MECHANISMS
-
-from ..estimation import debias
+from ..estimation import SUPPORTED, debias
 from . import options
 
 
 @click.command(name="debias")
 @click.option(
     "--mechanism",
-    type=click.Choice(list(MECHANISMS)),
+    type=click.Choice(SUPPORTED),
     required=True,
     help="How the reports were randomized.",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from decimal import Decimal
+from pathlib import Path
 
 import click
 
@@ -17,12 +18,7 @@ from . import options
 @options.source
 @options.survey_id
 @click.option("--segment", metavar="S", help="One segment; otherwise all are added up.")
-@click.option(
-    "--question-version",
-    type=options.WHOLE,
-    metavar="V",
-    help="Of the question; otherwise the newest that is released.",
-)
+@options.question_version
 @click.option("--period", metavar="P", help="Such as 2026-11-30; otherwise the latest released.")
 @click.option("--last", type=options.WHOLE, metavar="N", help="The last N released periods.")
 @click.option("--all", "every", is_flag=True, help="All released periods.")
@@ -31,7 +27,15 @@ from . import options
     type=click.Choice(POOLS),
     help="One result for all periods asked for: the mean, with the mean of their errors.",
 )
+@click.option(
+    "--quantiles",
+    type=options.LEVELS,
+    metavar="Q1,Q2,…",
+    help="Of a number, where the mechanism tells the distribution; otherwise 0.05, 0.25, 0.5, "
+    "0.75 and 0.95.",
+)
 @options.intervals
+@options.plot
 @options.form
 def command(
     question: str,
@@ -43,15 +47,19 @@ def command(
     last: int | None,
     every: bool,
     pool: str | None,
+    quantiles: tuple[Decimal, ...] | None,
     confidence: Decimal,
     simultaneous: bool,
     post_process: str,
+    plot: Path | None,
     form: str,
 ) -> None:
-    """Estimate how many devices answer what to QUESTION.
+    """Estimate how many devices answer what to QUESTION, or the mean of a number.
 
-    A yes/no question gives one estimate, of true. Several periods are listed rather than
-    pooled: the noise of memoized answers is the same in each, and does not average out.
+    A yes/no question gives one estimate, of true; a number its mean and, unless its mechanism
+    is 1bitmean, quantiles and a distribution in the question's own units. Several periods are
+    listed rather than pooled: the noise of memoized answers is the same in each, and does not
+    average out.
     """
     result = estimate(
         question,
@@ -67,5 +75,7 @@ def command(
         simultaneous=simultaneous,
         post_process=post_process,
         pool=pool,
+        quantiles=quantiles,
     )
+    options.draw(result, plot)
     options.emit(result, form)

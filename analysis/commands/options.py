@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from deniable.protocol.mechanisms import MECHANISMS
 
-from ..inputs import parse_counts, parse_decimal, parse_integer
-from ..postprocess import STEPS
+from ..inputs import parse_counts, parse_decimal, parse_integer, parse_levels
+from ..postprocess import NAMES
 from ..render import FORMATS, Result, render
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -18,6 +19,8 @@ Decorator = Callable[[Function], Function]
 
 
 if TYPE_CHECKING:
+    from ..drawing import Plottable
+
     _Type = click.ParamType[Any]
 else:
     _Type = click.ParamType
@@ -43,6 +46,7 @@ class Parsed(_Type):
 NUMBER = Parsed("number", parse_decimal)
 WHOLE = Parsed("integer", parse_integer)
 COUNTS = Parsed("counts", parse_counts)
+LEVELS = Parsed("levels", parse_levels)
 
 epsilon = click.option(
     "--epsilon",
@@ -63,14 +67,15 @@ values = click.option(
     default=2,
     show_default=True,
     metavar="K",
-    help="How many answers there are; a yes/no question has 2.",
+    help="How many answers there are; a yes/no question has 2, a number the steps of its range "
+    "plus 1.",
 )
 mechanism = click.option(
     "--mechanism",
     type=click.Choice(["auto", *MECHANISMS]),
     default="auto",
     show_default=True,
-    help="auto is what a survey would choose.",
+    help="auto is what a survey would choose for a question that is not for a number.",
 )
 confidence = click.option(
     "--confidence",
@@ -80,6 +85,11 @@ confidence = click.option(
     metavar="C",
     help="Of each interval, two-sided.",
 )
+simultaneous = click.option(
+    "--simultaneous",
+    is_flag=True,
+    help="Widen the intervals so that those of all values hold at once (Bonferroni).",
+)
 survey_id = click.option(
     "--survey-id", metavar="ID", help="Which survey, if several ask a question of that name."
 )
@@ -88,7 +98,33 @@ source = click.option(
     "source",
     required=True,
     metavar="PLACE",
-    help="A collector's SQLite store, or its https:// address (token from DENIABLE_TOKEN).",
+    help="A collector's SQLite store, or its https:// address (token from DENIABLE_TOKEN), or a "
+    ".json file of tallies.",
+)
+
+question_version = click.option(
+    "--question-version",
+    type=WHOLE,
+    metavar="V",
+    help="Of the question; otherwise the newest that is released.",
+)
+
+
+def _plottable(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a picture that could not be drawn before anything is computed for it."""
+    if path is not None:
+        from ..plots import require_plot
+
+        require_plot(path)
+    return path
+
+
+plot = click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    callback=_plottable,
+    help="Draw the result into FILE as well, which ends in .svg or .png.",
 )
 
 
@@ -96,18 +132,13 @@ def intervals(function: Function) -> Function:
     """Add what estimates are printed with: ``--confidence``, ``--simultaneous``, steps."""
     steps = click.option(
         "--post-process",
-        type=click.Choice(list(STEPS)),
+        type=click.Choice(NAMES),
         default="none",
         show_default=True,
         help="Make frequencies and counts consistent. It biases them; standard errors and "
         "intervals stay those of the raw estimates.",
     )
-    together = click.option(
-        "--simultaneous",
-        is_flag=True,
-        help="Widen the intervals so that those of all values hold at once (Bonferroni).",
-    )
-    return confidence(together(steps(function)))
+    return confidence(simultaneous(steps(function)))
 
 
 def form(function: Function) -> Function:
@@ -121,6 +152,14 @@ def form(function: Function) -> Function:
         help="For people, or for programs.",
     )
     return option(function)
+
+
+def draw(result: Plottable, path: Path | None) -> None:
+    """Draw a result, if a picture was asked for."""
+    if path is not None:
+        from ..plots import plot as draw_into
+
+        draw_into(result, path)
 
 
 def emit(result: Result, form: str) -> None:

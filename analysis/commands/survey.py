@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
 import click
 
-from deniable.protocol.errors import StoreError, SurveyError
+from deniable.protocol.errors import SurveyError
 from deniable.protocol.survey import compile_survey, load_survey
 
 from ..bills import SurveyProblems
+from ..files import write_whole
 from ..surveys import check_survey, diff
 from . import options
 
@@ -66,21 +65,4 @@ def compile_command(file: Path, output: Path | None) -> None:
     if output is None:
         click.echo(text, nl=False)
         return
-    try:
-        _replace(output, text)
-    except OSError as exc:
-        raise StoreError(f"{output} cannot be written ({exc.strerror}); check the path") from exc
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink()
-        raise
+    write_whole(output, text.encode())

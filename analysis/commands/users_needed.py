@@ -19,7 +19,8 @@ from . import options
     type=options.NUMBER,
     required=True,
     metavar="M",
-    help="Half the width of the interval of one frequency, such as 0.01.",
+    help="Half the width of the interval of one frequency, such as 0.01; for a mechanism of "
+    "numbers of a mean, as a share of its range.",
 )
 @options.confidence
 @click.option(
@@ -34,7 +35,8 @@ from . import options
     "--frequency",
     type=options.NUMBER,
     metavar="F",
-    help="The true frequency, if it is roughly known; otherwise the worst there is.",
+    help="The true frequency (of a number where in its range the mean is, from 0 to 1), if it is "
+    "roughly known; otherwise the worst there is.",
 )
 @click.option(
     "--fixed-population",

@@ -14,8 +14,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
+from deniable.protocol.period_state import PeriodState
 from deniable.protocol.question import Question
 from deniable.protocol.survey import Survey
 from deniable.protocol.tally import Tally
@@ -85,28 +86,6 @@ class Pending(NamedTuple):
     cells: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class State:
-    """Where one tally stands, as analysts may know it.
-
-    ``crowd`` is exact for a released tally, a bucket for a pending one, and for a destroyed one
-    only that it was too small.
-    """
-
-    survey: str
-    question: str
-    version: int
-    period: str
-    batch: str | None
-    segment: str | None
-    state: str
-    crowd: str
-
-    def record(self) -> dict[str, Any]:
-        """Return the state as JSON."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-
 class Reader(Protocol):
     """What can be read beside a running transaction."""
 
@@ -128,7 +107,7 @@ class Reader(Protocol):
     def tallies(self, survey: str, question: str) -> list[str]:
         """Return the documents of a question's released tallies, oldest first."""
 
-    def states(self, survey: str | None = None) -> list[State]:
+    def states(self, survey: str | None = None) -> list[PeriodState]:
         """Return where every tally stands, by survey, question and period."""
 
     def tokens(self) -> Mapping[str, bytes]:

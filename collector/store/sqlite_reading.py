@@ -6,10 +6,11 @@ import json
 import sqlite3
 from datetime import UTC, datetime
 
+from deniable.protocol.period_state import PeriodState
 from deniable.protocol.periods import parse_period
 from deniable.protocol.question_fields import parse_question
 
-from .base import KnownSurvey, Registered, Scope, ScopeRow, State
+from .base import KnownSurvey, Registered, Scope, ScopeRow
 
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
@@ -64,21 +65,21 @@ class Reading:
         rows.sort(key=lambda row: (parse_period(row[0]).start, row[1], row[2] or "", row[3] or ""))
         return [row[4] for row in rows]
 
-    def states(self, survey: str | None = None) -> list[State]:
+    def states(self, survey: str | None = None) -> list[PeriodState]:
         """Return the view's rows."""
         rows = self._db.execute(
             "SELECT survey, question, version, period, batch, segment, state, crowd"
             " FROM period_states WHERE ?1 IS NULL OR survey = ?1",
             (survey,),
         )
-        return sorted((State(*row) for row in rows), key=_state_order)
+        return sorted((PeriodState(*row) for row in rows), key=_state_order)
 
     def tokens(self) -> dict[str, bytes]:
         """Return the hashes."""
         return dict(self._db.execute("SELECT name, hash FROM tokens ORDER BY name"))
 
 
-def _state_order(state: State) -> tuple[object, ...]:
+def _state_order(state: PeriodState) -> tuple[object, ...]:
     start = parse_period(state.period).start
     place = (state.survey, state.question, start, state.version)
     return (*place, state.batch or "", state.segment or "")

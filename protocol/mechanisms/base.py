@@ -2,16 +2,18 @@
 
 A mechanism is frozen, pure and exact. It is handed its random draws; it never makes any. Its
 probabilities are defined once, as integer thresholds over 2^64, and device, estimator, variance
-and proof all derive from those.
+and proof all derive from those. :class:`~.oracle.FrequencyOracle` and :class:`~.scale.Scale` add
+what is estimated from the responses: the frequencies of symbols, or the mean of a number.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from ..draws import Draws
@@ -25,6 +27,13 @@ Law = dict[Response, Fraction]
 Rounds = Literal[1, 2]
 """1 for the permanent response alone, 2 for the instantaneous response built on it."""
 
+Asks = Literal["choice", "number"]
+"""What is estimated: how many gave each answer (a yes/no included), or a number's mean."""
+
+Options = Mapping[str, int]
+
+NO_OPTIONS: Options = MappingProxyType({})
+
 _EPSILON_HIGHEST = 44
 """Beyond 64 ln 2 = 44.4 a coin's rarer side would need less than one part in 2^64."""
 
@@ -33,17 +42,24 @@ _EPSILON_PLACES = 55
 
 
 class Mechanism(ABC):
-    """A frequency oracle over symbols 0..k-1, with an optional second round of noise.
-
-    One report supports a value with probability ``p`` if the value is the true one and ``q``
-    if it is any other; both are of the report as it leaves the device, all rounds included.
+    """A randomizer over symbols 0..k-1, with an optional second round of noise.
 
     Attributes
     ----------
     name : str
         As written in a survey.
+    asks : "choice" or "number"
+        Which questions it serves.
     decoder : str
-        Which decoder of the analysis turns tallies into counts of supports.
+        Which decoder of the analysis reads its tallies.
+    two_rounds : bool
+        Whether it takes ``epsilon_first``.
+    automatic : bool
+        Whether ``mechanism = "auto"`` may choose it: its variance is exact.
+    options : mapping of str to range
+        Whole numbers an author may set, each an attribute of the same name, and their bounds.
+    reach : int
+        Earlier periods that :meth:`memo` needs.
     k : int
         Domain size.
     epsilon : Decimal
@@ -55,7 +71,11 @@ class Mechanism(ABC):
     __slots__ = ()
 
     name: ClassVar[str]
-    decoder: ClassVar[str] = "affine"
+    asks: ClassVar[Asks]
+    decoder: ClassVar[str]
+    two_rounds: ClassVar[bool]
+    automatic: ClassVar[bool] = True
+    options: ClassVar[Mapping[str, range]] = MappingProxyType({})
     reach: ClassVar[int] = 0
     k: int
     epsilon: Decimal
@@ -63,8 +83,23 @@ class Mechanism(ABC):
 
     @classmethod
     @abstractmethod
-    def resolve(cls, k: int, epsilon: Decimal, epsilon_first: Decimal | None) -> Mechanism:
-        """Compute the integer thresholds for these parameters."""
+    def resolve(
+        cls,
+        k: int,
+        epsilon: Decimal,
+        epsilon_first: Decimal | None,
+        options: Options = NO_OPTIONS,
+    ) -> Mechanism:
+        """Compute the integer thresholds for these parameters.
+
+        ``options`` holds only names and values that the class allows; what it leaves out, the
+        mechanism chooses.
+        """
+
+    @classmethod
+    def settings(cls, k: int) -> Iterable[Options]:
+        """Return options worth trying where the mechanism's own choice shows too much."""
+        return ()
 
     @property
     @abstractmethod
@@ -77,38 +112,38 @@ class Mechanism(ABC):
         """The integers over 2^64 that every draw compares with, by name."""
 
     @property
-    @abstractmethod
-    def first(self) -> tuple[Fraction, Fraction]:
-        """(p1, q1): support probabilities of the permanent response."""
+    def chosen(self) -> Options:
+        """The options in force, asked for or chosen."""
+        return {name: getattr(self, name) for name in self.options}
 
     @property
-    @abstractmethod
     def second(self) -> tuple[Fraction, Fraction] | None:
         """(p2, q2): probabilities of one report's symbol or bit given the permanent one's."""
+        return None
 
     @property
-    @abstractmethod
-    def p(self) -> Fraction:
-        """P(a report supports the true value)."""
-
-    @property
-    @abstractmethod
-    def q(self) -> Fraction:
-        """P(a report supports a given other value)."""
-
-    @property
-    @abstractmethod
     def chains(self) -> tuple[tuple[Fraction, Fraction], ...]:
         """Where two values' permanent responses differ in distribution.
 
         One pair (a, b), a > b, for each independent binary chain: the probability of the state
-        that speaks for the first value, under the first value and under the second.
+        that speaks for the first value, under the first value and under the second. Of two
+        values that differ in most of them; only mechanisms of two rounds need to say.
         """
+        return ()
 
     @property
-    @abstractmethod
     def flips(self) -> int:
         """In how many chains two permanent responses can differ at most."""
+        return 0
+
+    @property
+    def losses(self) -> tuple[Fraction, Fraction] | None:
+        """(a, b) if a permanent response moves the odds of two values by E, 1 or 1/E only.
+
+        With the probability a, under the first value, by E, and with b by 1/E, in the setup that
+        tells most, for a device keeps its setup; None if other odds occur.
+        """
+        return None
 
     @property
     def classes(self) -> int | None:
@@ -118,14 +153,17 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def fingerprint_bits(self) -> float:
-        """Upper bound on the entropy of a permanent response, values uniform, in bits."""
+        """Upper bound on the entropy of a device's setup and permanent response, in bits.
+
+        Values are uniform.
+        """
 
     def symbol(self, value: int) -> int:
         """Return the symbol of an encoded value."""
         return value
 
     def assign(self, keyed: Draws) -> int:
-        """Draw the public setup (row, cohort, subset) of a device; never from its value."""
+        """Draw the setup (hash row, cohort, subset) of a device; never from its value."""
         return 0
 
     def memo(self, setup: int, recent: Sequence[int], t: int) -> bytes | None:
@@ -140,49 +178,53 @@ class Mechanism(ABC):
     def permanent(self, setup: int, memo: bytes, keyed: Draws) -> Response:
         """Draw the permanent response; the same draws give the same response."""
 
-    @abstractmethod
     def instant(self, permanent: Response, fresh: Draws) -> Response:
         """Draw one report from the permanent response; the permanent itself without a second."""
+        return permanent
 
     @abstractmethod
     def law(self, setup: int, memo: bytes, rounds: Rounds) -> Law:
         """Return the exact distribution of a response; its size may be 2^k."""
 
     @abstractmethod
-    def supports(self, value: int, response: Response) -> bool:
-        """Return whether ``response`` counts for ``value``."""
+    def exact_variance(self, at: Fraction, *, sampled: bool) -> Fraction:
+        """Return n times the variance of what is estimated, as a rational.
 
-    def variance(self, frequency: float) -> float:
-        """Return n times the variance of an estimated frequency, for a fixed population.
-
-        ``q(1-q)/(p-q)^2 + f(1-p-q)/(p-q)``, where f is the true frequency among the n devices
-        that reported. Only the noise varies.
-
-        References
+        Parameters
         ----------
-        Wang, Blocki, Li, Jha. Locally differentially private protocols for frequency
-        estimation. USENIX Security 2017.
+        at : Fraction
+            In [0, 1]: the true frequency, or the place of a number in its range.
+        sampled : bool
+            Whether the n devices are an independent sample of a larger population, so that
+            sampling adds to the noise.
         """
-        p, q = self.p, self.q
-        at_zero, slope = q * (1 - q) / (p - q) ** 2, (1 - p - q) / (p - q)
-        return float(at_zero) + frequency * float(slope)
 
-    def variance_iid(self, frequency: float) -> float:
-        """Return n times the variance of an estimated frequency, for sampled users.
+    @abstractmethod
+    def worst(self, *, sampled: bool) -> Fraction:
+        """Return where in [0, 1] :meth:`exact_variance` is largest."""
 
-        ``gamma(1-gamma)/(p-q)^2`` with gamma = q + f(p-q): the n devices are an independent
-        sample of a larger population with frequency f, and sampling adds to the noise.
-        """
-        p, q = self.p, self.q
-        gamma = frequency * float(p) + (1 - frequency) * float(q)
-        rest = frequency * float(1 - p) + (1 - frequency) * float(1 - q)
-        return gamma * rest / float((p - q) ** 2)
+    @property
+    @abstractmethod
+    def tells(self) -> bool:
+        """Whether reports tell anything; rounding may leave nothing of a minute epsilon."""
+
+    @property
+    @abstractmethod
+    def leverage(self) -> Fraction:
+        """By how much n times an estimate can be moved by one report that lies."""
+
+    def variance(self, at: float) -> float:
+        """Return n times the variance for a fixed population: only the noise varies."""
+        return float(self.exact_variance(Fraction(at), sampled=False))
+
+    def variance_iid(self, at: float) -> float:
+        """Return n times the variance for independently sampled users."""
+        return float(self.exact_variance(Fraction(at), sampled=True))
 
     def worst_variance_iid(self) -> tuple[float, float]:
-        """Return the largest :meth:`variance_iid` over all frequencies, and where it is."""
-        at = (0.5 - float(self.q)) / float(self.p - self.q)
-        frequency = min(1.0, max(0.0, at))
-        return self.variance_iid(frequency), frequency
+        """Return the largest :meth:`variance_iid`, and where it is."""
+        at = self.worst(sampled=True)
+        return float(self.exact_variance(at, sampled=True)), float(at)
 
 
 def require_k(k: int) -> None:

@@ -26,11 +26,12 @@ from typing import ClassVar
 from ..draws import Draws
 from ..exact import SCALE, exp, floor_threshold
 from ..response import Response, Shape
-from .base import Law, Mechanism, Rounds, require_epsilons, require_k
+from .base import NO_OPTIONS, Law, Options, Rounds, require_epsilons, require_k
+from .oracle import FrequencyOracle
 
 
 @dataclass(frozen=True)
-class GRR(Mechanism):
+class GRR(FrequencyOracle):
     """Keep the symbol with probability ``keep`` / 2^64, else a uniform other one; twice if asked.
 
     Attributes
@@ -42,6 +43,7 @@ class GRR(Mechanism):
     """
 
     name: ClassVar[str] = "grr"
+    two_rounds: ClassVar[bool] = True
 
     k: int
     epsilon: Decimal
@@ -50,17 +52,17 @@ class GRR(Mechanism):
     keep_again: int | None
 
     @classmethod
-    def resolve(cls, k: int, epsilon: Decimal, epsilon_first: Decimal | None) -> GRR:
+    def resolve(
+        cls,
+        k: int,
+        epsilon: Decimal,
+        epsilon_first: Decimal | None,
+        options: Options = NO_OPTIONS,
+    ) -> GRR:
         """Compute the thresholds of p1 and p2."""
         require_k(k)
         require_epsilons(epsilon, epsilon_first)
-        e = exp(epsilon)
-        again = None
-        if epsilon_first is not None:
-            one = exp(epsilon_first)
-            e2 = (one * (e + (k - 2)) - (k - 1)) / (e - one)
-            again = floor_threshold(e2 / (e2 + (k - 1)))
-        return cls(k, epsilon, epsilon_first, floor_threshold(e / (e + (k - 1))), again)
+        return cls(k, epsilon, epsilon_first, *keep_thresholds(k, epsilon, epsilon_first))
 
     @property
     def shape(self) -> Shape:
@@ -78,12 +80,12 @@ class GRR(Mechanism):
     @cached_property
     def first(self) -> tuple[Fraction, Fraction]:
         """(p1, q1)."""
-        return _keep_or_move(self.keep, self.k)
+        return keep_or_move(self.keep, self.k)
 
     @cached_property
     def second(self) -> tuple[Fraction, Fraction] | None:
         """(p2, q2)."""
-        return None if self.keep_again is None else _keep_or_move(self.keep_again, self.k)
+        return None if self.keep_again is None else keep_or_move(self.keep_again, self.k)
 
     @cached_property
     def p(self) -> Fraction:
@@ -110,19 +112,29 @@ class GRR(Mechanism):
         return 1
 
     @property
+    def losses(self) -> tuple[Fraction, Fraction]:
+        """The one symbol, or the other; any third says nothing about the two."""
+        return self.first
+
+    @property
+    def joint(self) -> tuple[Fraction, Fraction]:
+        """A symbol supports one value only."""
+        return Fraction(0), Fraction(0)
+
+    @property
     def fingerprint_bits(self) -> float:
         """log2 k: a uniform value gives a uniform symbol."""
         return math.log2(self.k)
 
     def permanent(self, setup: int, memo: bytes, keyed: Draws) -> Response:
         """Keep the symbol or move to a uniform other."""
-        return Response(_perturb(int(memo), self.keep, self.k, keyed))
+        return Response(perturb(int(memo), self.keep, self.k, keyed))
 
     def instant(self, permanent: Response, fresh: Draws) -> Response:
         """Perturb the remembered symbol once more, for this report only."""
         if self.keep_again is None:
             return permanent
-        return Response(_perturb(permanent.out, self.keep_again, self.k, fresh))
+        return Response(perturb(permanent.out, self.keep_again, self.k, fresh))
 
     def law(self, setup: int, memo: bytes, rounds: Rounds) -> Law:
         """Two probabilities: the value's symbol, and every other."""
@@ -135,12 +147,27 @@ class GRR(Mechanism):
         return response.out == value
 
 
-def _keep_or_move(threshold: int, k: int) -> tuple[Fraction, Fraction]:
+def keep_thresholds(
+    k: int, epsilon: Decimal, epsilon_first: Decimal | None
+) -> tuple[int, int | None]:
+    """Return the thresholds of p1 and p2, rounded down; the second is None without a second."""
+    e = exp(epsilon)
+    keep = floor_threshold(e / (e + (k - 1)))
+    if epsilon_first is None:
+        return keep, None
+    one = exp(epsilon_first)
+    e2 = (one * (e + (k - 2)) - (k - 1)) / (e - one)
+    return keep, floor_threshold(e2 / (e2 + (k - 1)))
+
+
+def keep_or_move(threshold: int, k: int) -> tuple[Fraction, Fraction]:
+    """Return the probabilities of a symbol and of each other one."""
     p = Fraction(threshold, SCALE)
     return p, (1 - p) / (k - 1)
 
 
-def _perturb(symbol: int, threshold: int, k: int, draws: Draws) -> int:
+def perturb(symbol: int, threshold: int, k: int, draws: Draws) -> int:
+    """Keep a symbol, or move to a uniform other."""
     if draws.chance(threshold):
         return symbol
     other = draws.below(k - 1)

@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import ClassVar
 
 from ..exact import SCALE, ceil_threshold, exp, floor_threshold, total
-from .base import require_epsilons, require_k
+from .base import NO_OPTIONS, Options, require_epsilons, require_k
 from .unary import Unary
 
 
@@ -25,7 +25,13 @@ class OUE(Unary):
     name: ClassVar[str] = "oue"
 
     @classmethod
-    def resolve(cls, k: int, epsilon: Decimal, epsilon_first: Decimal | None) -> OUE:
+    def resolve(
+        cls,
+        k: int,
+        epsilon: Decimal,
+        epsilon_first: Decimal | None,
+        options: Options = NO_OPTIONS,
+    ) -> OUE:
         """Compute the thresholds of q1, rounded up, and p2, rounded down."""
         require_k(k)
         require_epsilons(epsilon, epsilon_first)

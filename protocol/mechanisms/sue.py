@@ -15,8 +15,9 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import ClassVar
 
-from ..exact import SCALE, exp, floor_threshold, half, total
-from .base import require_epsilons, require_k
+from ..exact import SCALE
+from .base import NO_OPTIONS, Options, require_epsilons, require_k
+from .symmetric import keep_thresholds
 from .unary import Unary
 
 
@@ -26,15 +27,15 @@ class SUE(Unary):
     name: ClassVar[str] = "sue"
 
     @classmethod
-    def resolve(cls, k: int, epsilon: Decimal, epsilon_first: Decimal | None) -> SUE:
+    def resolve(
+        cls,
+        k: int,
+        epsilon: Decimal,
+        epsilon_first: Decimal | None,
+        options: Options = NO_OPTIONS,
+    ) -> SUE:
         """Compute the thresholds of p1 = 1 - q1 and p2."""
         require_k(k)
         require_epsilons(epsilon, epsilon_first)
-        root = exp(half(epsilon))
-        true_bit = floor_threshold(root / (root + 1))
-        again = None
-        if epsilon_first is not None:
-            both = exp(half(total((epsilon, epsilon_first))))
-            one = exp(half(epsilon_first))
-            again = floor_threshold((both - 1) / ((root - 1) * (one + 1)))
+        true_bit, again = keep_thresholds(2, epsilon, epsilon_first)
         return cls(k, epsilon, epsilon_first, true_bit, SCALE - true_bit, again)

@@ -13,15 +13,17 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from typing import ClassVar
 
 from ..draws import Draws
 from ..exact import SCALE
 from ..response import Response, Shape
-from .base import Law, Mechanism, Rounds, binary_entropy
+from .base import Law, Rounds, binary_entropy
+from .oracle import FrequencyOracle
 
 
 @dataclass(frozen=True)
-class Unary(Mechanism):
+class Unary(FrequencyOracle):
     """k bits, each perturbed on its own.
 
     Attributes
@@ -31,6 +33,8 @@ class Unary(Mechanism):
     bit_again : int or None
         Threshold of p2; q2's is 2^64 minus it. None without a second round.
     """
+
+    two_rounds: ClassVar[bool] = True
 
     k: int
     epsilon: Decimal
@@ -91,6 +95,17 @@ class Unary(Mechanism):
     def flips(self) -> int:
         """Two remembered vectors can differ in every bit."""
         return self.k
+
+    @property
+    def losses(self) -> tuple[Fraction, Fraction]:
+        """Both bits speak for the one value, or for the other; else they cancel."""
+        p1, q1 = self.first
+        return p1 * (1 - q1), q1 * (1 - p1)
+
+    @property
+    def joint(self) -> tuple[Fraction, Fraction]:
+        """Bits are independent: p q, and q^2."""
+        return self.p * self.q, self.q**2
 
     @property
     def fingerprint_bits(self) -> float:

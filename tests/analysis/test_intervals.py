@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
-from deniable.analysis.estimators import Level, clopper_pearson, estimate_supports
-from deniable.protocol.mechanisms import Mechanism, build
+from deniable.analysis.decode import Supports
+from deniable.analysis.estimators import Level, Raw, clopper_pearson, estimate_supports
+from deniable.protocol.mechanisms import FrequencyOracle, build
 
 CLIENTS = 10**6
 
 
-def coverage(mechanism: Mechanism, n: int, frequency: float, level: Level) -> float:
+def made(name: str, k: int, epsilon: Decimal) -> FrequencyOracle:
+    mechanism = build(name, k, epsilon)
+    assert isinstance(mechanism, FrequencyOracle)
+    return mechanism
+
+
+def estimated(
+    mechanism: FrequencyOracle, counts: Sequence[int], n: int, level: Level
+) -> tuple[Raw, ...]:
+    return estimate_supports(mechanism, Supports(counts, (n,) * len(counts)), level)
+
+
+def coverage(mechanism: FrequencyOracle, n: int, frequency: float, level: Level) -> float:
     """P(the interval holds the frequency), summed over all counts that matter."""
     gamma = float(mechanism.q) + frequency * float(mechanism.p - mechanism.q)
     low, high = (int(x) for x in binom.ppf([1e-13, 1 - 1e-13], n, gamma))
     counts = range(max(0, low - 1), min(n, high + 1) + 1)
-    raw = estimate_supports(mechanism, counts, n, level)
+    raw = estimated(mechanism, counts, n, level)
     held = [one.low <= frequency <= one.high for one in raw]
     return float(binom.pmf(counts, n, gamma)[held].sum())
 
@@ -46,7 +60,7 @@ def coverage(mechanism: Mechanism, n: int, frequency: float, level: Level) -> fl
 def test_coverage(name: str, k: int, n: int, frequency: float, alpha: float, family: int) -> None:
     """A normal interval misses at most half as often again as it says; an exact one never does."""
     level = Level(alpha, family)
-    mechanism = build(name, k, Decimal(2))
+    mechanism = made(name, k, Decimal(2))
     gamma = float(mechanism.q) + frequency * float(mechanism.p - mechanism.q)
     slack = 1.5 if min(n * gamma, n - n * gamma) >= level.fewest / 2 else 1.0
     missed = 1 - coverage(mechanism, n, frequency, level)
@@ -56,7 +70,7 @@ def test_coverage(name: str, k: int, n: int, frequency: float, alpha: float, fam
 @pytest.mark.parametrize(("n", "frequency"), [(40, 0.5), (400, 0.05)])
 def test_what_a_normal_interval_may_miss(n: int, frequency: float) -> None:
     """As docs/decisions.md says: at 95 % with twice the fewest counts, the worst of a fine grid."""
-    mechanism = build("grr", 2, Decimal(16))
+    mechanism = made("grr", 2, Decimal(16))
     missed = 1 - coverage(mechanism, n, frequency, Level(0.05))
     assert 0.05 < missed <= 1.65 * 0.05
 
@@ -64,11 +78,11 @@ def test_what_a_normal_interval_may_miss(n: int, frequency: float) -> None:
 @pytest.mark.parametrize(("k", "frequency"), [(100, 0.0076), (2, 0.9924)])
 def test_a_normal_interval_would_not_do(k: int, frequency: float) -> None:
     """What the exact interval is for: where either answer is rare the plug-in misses often."""
-    mechanism = build("grr", k, Decimal(10))
+    mechanism = made("grr", k, Decimal(10))
     n, level = 400, Level(0.05)
     gamma = float(mechanism.q) + frequency * float(mechanism.p - mechanism.q)
     counts = range(n + 1)
-    raw = estimate_supports(mechanism, counts, n, level)
+    raw = estimated(mechanism, counts, n, level)
     held = [abs(r.frequency - frequency) <= level.z * r.standard_error for r in raw]
     assert binom.pmf(counts, n, gamma)[held].sum() < 0.85
     assert coverage(mechanism, n, frequency, level) >= 0.95
@@ -84,7 +98,7 @@ def test_simulated_surveys(name: str, n: int, k: int) -> None:
     rng = np.random.default_rng(20261130)
     surveys = 3000
     truth = rng.dirichlet(np.full(k, 0.5))
-    mechanism = build(name, k, Decimal("2.5"))
+    mechanism = made(name, k, Decimal("2.5"))
     p, q = float(mechanism.p), float(mechanism.q)
     holders = rng.multinomial(n, truth, size=surveys)
     if name == "grr":
@@ -102,7 +116,7 @@ def test_simulated_surveys(name: str, n: int, k: int) -> None:
             int(count): (one.low, one.high)
             for count, one in zip(
                 np.unique(counts),
-                estimate_supports(mechanism, np.unique(counts).tolist(), n, level),
+                estimated(mechanism, np.unique(counts).tolist(), n, level),
                 strict=True,
             )
         }

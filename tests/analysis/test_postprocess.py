@@ -74,5 +74,7 @@ def test_nothing_positive_is_no_division_by_zero(how: str, raw: list[float]) -> 
 
 
 def test_an_unknown_step_is_refused() -> None:
-    with pytest.raises(ParameterError, match="one of none, clip, norm-sub, simplex: magic"):
+    with pytest.raises(
+        ParameterError, match="one of none, clip, norm-sub, simplex, em, nnls: magic"
+    ):
         post_process([0.5, 0.5], "magic")

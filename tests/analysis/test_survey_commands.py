@@ -228,3 +228,30 @@ def test_a_survey_that_accepts_to_be_recognisable(tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     warnings: Any = check_survey(path).warnings
     assert any("may tell devices apart" in warning for warning in warnings)
+
+
+def test_the_runners_up(survey: Path) -> None:
+    found = check_survey(survey).alternatives
+    dark = [one for one in found if one.question == "dark_mode"]
+    health = [one for one in found if one.question == "health"]
+    assert dark[0].mechanism == "grr"
+    assert dark[0].asked
+    assert {one.mechanism for one in dark} >= {"grr", "sue", "oue"}
+    (asked,) = [one for one in health if one.asked]
+    assert (asked.mechanism, asked.standard_error_ratio) == ("oue", 1)
+    (grr,) = [one for one in health if one.mechanism == "grr"]
+    epsilon = load_survey(survey).questions["health"].epsilon
+    ratio = build("grr", 4, epsilon).variance(0.25) / build("oue", 4, epsilon).variance(0.25)
+    assert grr.standard_error_ratio == pytest.approx(math.sqrt(ratio))
+    candidates = [one.standard_error_ratio for one in health if not one.against]
+    assert candidates == sorted(candidates)
+    (oue,) = [one for one in dark if one.mechanism == "oue"]
+    assert oue.against == "a changed day shows in more than one place of a report"
+    shown = run("survey", "check", survey).stdout
+    assert "Other mechanisms for the same epsilons" in shown
+    assert f"x {grr.standard_error_ratio:.3g}" in shown
+
+
+def test_the_runners_up_as_json(survey: Path) -> None:
+    document = json.loads(run("survey", "check", survey, "--format", "json").stdout)
+    assert document["alternatives"][0] == check_survey(survey).alternatives[0].record()

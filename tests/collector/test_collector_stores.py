@@ -13,8 +13,9 @@ import pytest
 from collector_kit import make_survey
 
 from deniable.collector.store import Store, open_store
-from deniable.collector.store.base import Device, Pending, PendingKey, Scope, State
+from deniable.collector.store.base import Device, Pending, PendingKey, Scope
 from deniable.protocol.errors import StoreError
+from deniable.protocol.period_state import PeriodState
 from deniable.protocol.tally import Tally
 
 STORES: dict[str, Callable[[Path], str]] = {
@@ -231,8 +232,8 @@ def test_states_tell_no_small_count(filled: Store) -> None:
     buckets = ["0-9", "0-9", "10-99", "10-99", "100-999", "1000-9999", "1000000000-9999999999"]
     assert [state.crowd for state in states if state.state == "pending"] == buckets
     assert [state for state in states if state.question == "yes"] == [
-        State("test", "yes", 1, "once", "2026-W48", "a", "released", "12"),
-        State("test", "yes", 1, "2026-11-30", None, "b", "destroyed", "fewer than 1000"),
+        PeriodState("test", "yes", 1, "once", "2026-W48", "a", "released", "12"),
+        PeriodState("test", "yes", 1, "2026-11-30", None, "b", "destroyed", "fewer than 1000"),
     ]
 
 

@@ -94,7 +94,7 @@ class SecondRoundOfSetBitsOnly(SUE):
 
 MUTANTS: list[tuple[type[GRR] | type[Unary], set[str]]] = [
     (NeverCleared, {"check_draws"}),
-    (NeverClearedAndSaysSo, {"check_laws", "check_epsilons", "check_marginals"}),
+    (NeverClearedAndSaysSo, {"check_laws", "check_epsilons", "check_estimates"}),
     (OneWordForAllBits, {"check_draws"}),
     (UnevenOthers, {"check_draws"}),
     (OtherSymbolsOnly, {"check_draws"}),

@@ -4,83 +4,134 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from survey_documents import choice_table, make_question, make_survey, survey_tables, told
 
-from deniable.protocol.limits import MAX_FINGERPRINT_BITS
-from deniable.protocol.mechanisms import MECHANISMS, build, choose
+from deniable.protocol.errors import ParameterError
+from deniable.protocol.mechanisms import (
+    MECHANISMS,
+    NO_OPTIONS,
+    Mechanism,
+    build,
+    choose,
+    named,
+    rivals,
+)
 from deniable.protocol.survey import parse_survey
 
+SIZES = (2, 3, 4, 8, 16, 64, 256, 1024, 4096)
+
 FROZEN = [
-    ("0.5", None, False, [(2, "grr"), (7, "oue"), (11, "grr")]),
-    ("0.5", None, True, [(2, "grr"), (7, "oue")]),
-    ("1", None, False, [(2, "grr"), (10, "oue"), (12, "grr")]),
-    ("1", None, True, [(2, "grr"), (10, "oue")]),
-    ("2", None, False, [(2, "grr")]),
-    ("2", None, True, [(2, "grr"), (21, "oue")]),
-    ("4", None, False, [(2, "grr")]),
-    ("4", None, True, [(2, "grr"), (135, "oue")]),
-    ("8", None, False, [(2, "grr"), (1025, "oue"), (1056, "grr")]),
-    ("8", None, True, [(2, "grr")]),
-    ("2", "1", False, [(2, "grr")]),
-    ("2", "1", True, [(2, "grr"), (10, "oue")]),
-    ("4", "1", False, [(2, "grr")]),
-    ("4", "1", True, [(2, "grr"), (10, "oue")]),
+    ("0.5", None, False, "grr grr olh ss olh olh olh olh olh"),
+    ("0.5", None, True, "grr grr olh ss ss ss ss ss ss"),
+    ("1", None, False, "grr grr grr ss olh olh olh olh olh"),
+    ("1", None, True, "grr grr grr ss olh ss ss ss ss"),
+    ("2", None, False, "grr grr grr grr ss olh olh olh olh"),
+    ("2", None, True, "grr grr grr grr ss olh ss ss ss"),
+    ("4", None, False, "grr grr grr grr grr grr olh olh olh"),
+    ("4", None, True, "grr grr grr grr grr grr ss ss ss"),
+    ("8", None, False, "grr grr grr grr grr grr grr grr grr"),
+    ("8", None, True, "grr grr grr grr grr grr grr grr grr"),
+    ("2", "1", False, "grr grr grr olh olh olh olh olh olh"),
+    ("2", "1", True, "grr grr grr olh olh olh olh olh oue"),
+    ("4", "1", False, "grr grr grr olh olh olh olh olh olh"),
+    ("4", "1", True, "grr grr grr olh olh olh olh olh oue"),
 ]
-"""epsilon, epsilon_first, linkable, and the domain sizes from which a mechanism is chosen."""
+"""epsilon, epsilon_first, linkable, and what is chosen for each of SIZES."""
+
+FROZEN_NUMBERS = [
+    ("0.5", "piecewise 1bitmean 1bitmean 1bitmean"),
+    ("1", "piecewise 1bitmean 1bitmean 1bitmean"),
+    ("2", "piecewise piecewise piecewise piecewise"),
+    ("4", "piecewise piecewise piecewise piecewise"),
+    ("8", "piecewise piecewise piecewise piecewise"),
+]
 
 
-@pytest.mark.parametrize(("epsilon", "first", "linkable", "turns"), FROZEN)
-def test_the_rule_is_frozen(
-    epsilon: str, first: str | None, linkable: bool, turns: list[tuple[int, str]]
-) -> None:
-    edges = {2, 3, 100, 1024, 4096} | {k + step for k, _ in turns for step in (-1, 0, 1)}
-    for k in sorted(edges - {1}):
-        expected = [name for start, name in turns if start <= k][-1]
-        second = None if first is None else Decimal(first)
-        assert choose(k, Decimal(epsilon), second, linkable=linkable).name == expected, k
+@pytest.mark.parametrize(("epsilon", "first", "linkable", "names"), FROZEN)
+def test_the_rule_is_frozen(epsilon: str, first: str | None, linkable: bool, names: str) -> None:
+    second = None if first is None else Decimal(first)
+    found = [choose(k, Decimal(epsilon), second, linkable=linkable).name for k in SIZES]
+    assert " ".join(found) == names
 
 
-def entropy(p: float) -> float:
-    return -p * math.log2(p) - (1 - p) * math.log2(1 - p)
+@pytest.mark.parametrize(("epsilon", "names"), FROZEN_NUMBERS)
+def test_the_rule_for_numbers_is_frozen(epsilon: str, names: str) -> None:
+    found = [choose(k, Decimal(epsilon), asks="number").name for k in (2, 3, 16, 4096)]
+    assert " ".join(found) == names
 
 
-def expected(k: int, epsilon: float) -> str:
-    """The rule in floats: least variance at 1/k among those of at most ten bits, else GRR."""
-    e, root = math.exp(epsilon), math.exp(epsilon / 2)
-    p = {"grr": e / (e + k - 1), "sue": root / (root + 1), "oue": 0.5}
-    q = {"grr": 1 / (e + k - 1), "sue": 1 / (root + 1), "oue": 1 / (e + 1)}
-    bits = {name: k * entropy(q[name] + (p[name] - q[name]) / k) for name in ("sue", "oue")}
-    bits["grr"] = math.log2(k)
-    variance = {
-        n: q[n] * (1 - q[n]) / (p[n] - q[n]) ** 2 + (1 - p[n] - q[n]) / (p[n] - q[n]) / k for n in p
+def expected(k: int, epsilon: Decimal, first: Decimal | None, linkable: bool) -> str:
+    """The rule as it is written down."""
+    candidates = []
+    for name, cls in MECHANISMS.items():
+        if cls.asks != "choice" or not cls.automatic or (first and not cls.two_rounds):
+            continue
+        settings = [NO_OPTIONS, *cls.settings(k)]
+        made = [build(name, k, epsilon, first, options) for options in settings]
+        quiet = [m for m in made if qualifies(m, first, linkable)]
+        candidates += quiet[:1] if made[0] in quiet else quiet
+    return min(candidates, key=lambda m: m.exact_variance(Fraction(1, k), sampled=False)).name
+
+
+def qualifies(mechanism: Mechanism, first: Decimal | None, linkable: bool) -> bool:
+    assert mechanism.classes is not None
+    quiet = mechanism.fingerprint_bits <= max(10, math.log2(mechanism.k) + 1)
+    steady = first is None or mechanism.flips == 1
+    return mechanism.classes <= mechanism.k and (linkable or (quiet and steady))
+
+
+def test_a_quieter_setting_is_taken_where_the_best_shows_too_much() -> None:
+    best, chosen = build("olh", 1000, Decimal(4)), choose(1000, Decimal(4))
+    assert (chosen.name, chosen.chosen) == ("olh", {"g": 43})
+    assert best.fingerprint_bits > math.log2(1000) + 1 >= chosen.fingerprint_bits
+    assert best.variance(0.001) < chosen.variance(0.001) < 1.02 * best.variance(0.001)
+
+
+@pytest.mark.parametrize("linkable", [False, True])
+@pytest.mark.parametrize(
+    ("epsilon", "first"),
+    [("0.1", None), ("0.7", None), ("1.5", None), ("3", None), ("6", None), ("9", None),
+     ("2", "1"), ("4", "0.5")],
+)  # fmt: skip
+def test_the_rule_is_the_documented_one(epsilon: str, first: str | None, linkable: bool) -> None:
+    second = None if first is None else Decimal(first)
+    for k in (*range(2, 12), 20, 33, 100, 511, 1025, 4096):
+        chosen = choose(k, Decimal(epsilon), second, linkable=linkable).name
+        assert chosen == expected(k, Decimal(epsilon), second, linkable), k
+
+
+def test_rivals_are_listed_in_the_order_of_the_rule() -> None:
+    found = rivals(64, Decimal(1))
+    assert {rival.mechanism.name for rival in found} == set(named("choice"))
+    candidates = [rival for rival in found if not rival.against]
+    others = [rival for rival in found if rival.against]
+    assert (*candidates, *others) == found
+    for group in (candidates, others):
+        assert [r.variance for r in group] == sorted(r.variance for r in group)
+    reasons = {rival.mechanism.name: rival.against for rival in others}
+    assert reasons["oue"].startswith("its reports tell devices apart by 5")
+    assert "approximate" in reasons["rappor"]
+    assert {rival.mechanism.name for rival in rivals(64, Decimal(2), Decimal(1))} == {
+        name for name in named("choice") if MECHANISMS[name].two_rounds
     }
-    quiet = [name for name in p if bits[name] <= 10]
-    return min(quiet or ["grr"], key=variance.__getitem__)
 
 
-@pytest.mark.parametrize("epsilon", ["0.1", "0.7", "1.5", "3", "6", "9"])
-def test_the_rule_is_the_documented_one(epsilon: str) -> None:
-    for k in (*range(2, 40), 100, 500, 1000, 1024, 1025, 1040, 1056, 1100, 4096):
-        assert choose(k, Decimal(epsilon)).name == expected(k, float(epsilon)), k
-
-
-@pytest.mark.parametrize("epsilon", ["0.5", "2", "8"])
-def test_what_is_chosen_is_quiet_or_there_was_nothing_quiet(epsilon: str) -> None:
-    for k in (2, 9, 64, 1024, 1025, 4096):
-        chosen = choose(k, Decimal(epsilon))
-        all_bits = [build(name, k, Decimal(epsilon)).fingerprint_bits for name in MECHANISMS]
-        if min(all_bits) <= MAX_FINGERPRINT_BITS:
-            assert chosen.fingerprint_bits <= MAX_FINGERPRINT_BITS
-        else:
-            assert chosen.name == "grr"
+def test_parameters_out_of_range_are_refused_with_their_own_words() -> None:
+    with pytest.raises(ParameterError, match="k must be at least 2: 1"):
+        choose(1, Decimal(1))
+    with pytest.raises(ParameterError, match=r"epsilon_first must be less than epsilon \(1\): 2"):
+        choose(2, Decimal(1), Decimal(2))
+    with pytest.raises(ParameterError, match="too small to say anything about 4096 values"):
+        choose(4096, Decimal("1e-40"))
 
 
 def test_a_survey_chooses_by_its_own_consent_to_be_linkable() -> None:
     table = choice_table(choices=[f"c{n}" for n in range(30)], mechanism="auto", epsilon=1)
-    assert make_survey({"a": table}).questions["a"].mechanism.name == "grr"
-    assert make_survey({"a": table}, linkable=True).questions["a"].mechanism.name == "oue"
+    assert make_survey({"a": table}).questions["a"].mechanism.name == "olh"
+    assert make_survey({"a": table}, linkable=True).questions["a"].mechanism.name == "ss"
 
 
 def test_an_explicit_mechanism_is_taken_and_checked_instead() -> None:

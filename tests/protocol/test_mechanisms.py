@@ -1,7 +1,7 @@
 """Every mechanism proved by enumeration: what its code draws, and what that reveals.
 
 A mechanism joins by being registered in ``MECHANISMS``; where domains of 2, 3 and 5 have too many
-outputs to enumerate, ``DOMAINS`` names smaller ones.
+outputs to enumerate, ``DOMAINS`` names smaller ones, and ``OPTIONS`` smaller sizes.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import pytest
 
 from deniable.protocol.draws import KeyedDraws
 from deniable.protocol.errors import ParameterError
-from deniable.protocol.mechanisms import MECHANISMS, Mechanism, build
+from deniable.protocol.mechanisms import MECHANISMS, NO_OPTIONS, Mechanism, Options, build
 from deniable.protocol.response import Response
 
-DOMAINS: dict[str, tuple[int, ...]] = {}
+DOMAINS: dict[str, tuple[int, ...]] = {"rappor": (2, 3)}
+OPTIONS: dict[str, Options] = {"rappor": {"bits": 4, "hashes": 1, "cohorts": 2}}
 EPSILONS = ("0.01", "0.1", "0.5", "1", "1.0986122886681098", "2", "3.7", "4", "8", "12", "16")
 
 Settings = tuple[str, int, str]
@@ -44,8 +45,11 @@ def family(name: str, k: int, epsilon: str) -> tuple[Mechanism, ...]:
     """The mechanism without a second round, and with several."""
     whole = Decimal(epsilon)
     parts = {whole * Decimal(part) for part in ("0.5", "0.9", "0.999")}
+    if not MECHANISMS[name].two_rounds:
+        return (build(name, k, whole),)
     firsts = sorted(first for first in parts | {Decimal("0.01")} if first < whole)
-    return (build(name, k, whole), *(build(name, k, whole, first) for first in firsts))
+    options = OPTIONS.get(name, NO_OPTIONS)
+    return tuple(build(name, k, whole, first, options) for first in (None, *firsts))
 
 
 @pytest.mark.parametrize("settings", grid(), ids=label)
@@ -61,7 +65,9 @@ def test_no_accuracy_is_wasted(settings: Settings) -> None:
         conformance.check_tightness(mechanism)
 
 
-@pytest.mark.parametrize("settings", grid(largest_k=3), ids=label)
+@pytest.mark.parametrize(
+    "settings", [one for one in grid(largest_k=3) if MECHANISMS[one[0]].two_rounds], ids=label
+)
 def test_several_reports_reveal_what_the_chains_say(settings: Settings) -> None:
     for mechanism in family(*settings)[1:]:
         conformance.check_chains(mechanism)
@@ -69,10 +75,11 @@ def test_several_reports_reveal_what_the_chains_say(settings: Settings) -> None:
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_domain_is_what_was_asked(name: str) -> None:
-    mechanism = build(name, 3, Decimal(2), Decimal(1))
+    first = Decimal(1) if MECHANISMS[name].two_rounds else None
+    mechanism = build(name, 3, Decimal(2), first)
     assert mechanism.name == name
     assert mechanism.k == 3
-    assert [mechanism.epsilon, mechanism.epsilon_first] == [2, 1]
+    assert [mechanism.epsilon, mechanism.epsilon_first] == [2, first]
     assert build(name, 3, Decimal(2)) == build(name, 3, Decimal("2.00"))
     assert all(isinstance(value, int) for value in mechanism.thresholds.values())
 
@@ -80,7 +87,8 @@ def test_the_domain_is_what_was_asked(name: str) -> None:
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_without_a_second_round_a_report_is_the_permanent_response(name: str) -> None:
     mechanism = build(name, 3, Decimal(2))
-    permanent = mechanism.permanent(0, b"1", KeyedDraws(bytes(32), b"any"))
+    memo = conformance.memo(mechanism, 0, 1)
+    permanent = mechanism.permanent(0, memo, KeyedDraws(bytes(32), b"any"))
     assert mechanism.instant(permanent, KeyedDraws(bytes(32), b"other")) == permanent
     assert mechanism.second is None
 
@@ -110,8 +118,25 @@ def test_without_a_second_round_a_report_is_the_permanent_response(name: str) ->
 def test_parameters_out_of_range_are_refused(
     name: str, k: int, epsilon: str, first: str | None, message: str
 ) -> None:
+    if first is not None and not MECHANISMS[name].two_rounds:
+        message = f"{name} has no second round; leave out epsilon_first, or use one of "
     with pytest.raises(ParameterError, match=f"^{message}"):
         build(name, k, Decimal(epsilon), None if first is None else Decimal(first))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("grr", {"g": 2}, "grr has no option of that name; it has none: g"),
+        ("olh", {"h": 2}, "olh has no option of that name; it has g: h"),
+        ("olh", {"g": True}, r"g must be a whole number in 2\.\.4096: True"),
+        ("olh", {"g": 1}, r"g must be a whole number in 2\.\.4096: 1"),
+        ("ss", {"weight": "2"}, r"weight must be a whole number in 1\.\.4095: 2"),
+    ],
+)
+def test_options_out_of_range_are_refused(name: str, options: dict[str, int], message: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{message}"):
+        build(name, 8, Decimal(1), None, options)
 
 
 def test_an_unknown_mechanism_is_refused() -> None:
@@ -131,14 +156,18 @@ def test_an_epsilon_may_be_too_small_for_a_large_domain_only() -> None:
     [("44", None), ("44", "43.9"), ("2", "1." + "9" * 55), ("1", "1e-9"), ("1e-9", None)],
 )
 def test_extreme_epsilons_still_conform(name: str, epsilon: str, first: str | None) -> None:
-    mechanism = build(name, 2, Decimal(epsilon), None if first is None else Decimal(first))
+    if first is not None and not MECHANISMS[name].two_rounds:
+        pytest.skip("it has one round")
+    second, options = None if first is None else Decimal(first), OPTIONS.get(name, NO_OPTIONS)
+    mechanism = build(name, 2, Decimal(epsilon), second, options)
     assert list(conformance.faults(mechanism)) == []
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_host_applications_decimal_context_decides_nothing(name: str) -> None:
     """An app that computes with six digits must not change what its users' devices send."""
-    parameters = (name, 3, Decimal("3.141592653589793238"), Decimal("1.414213562373095048"))
+    first = Decimal("1.414213562373095048") if MECHANISMS[name].two_rounds else None
+    parameters = (name, 3, Decimal("3.141592653589793238"), first)
     expected = build(*parameters).thresholds
     hostile = decimal.Context(prec=3, rounding=decimal.ROUND_UP, Emin=-2, Emax=2)
     hostile.traps[decimal.Inexact] = hostile.traps[decimal.Rounded] = True

@@ -29,14 +29,15 @@ HEALTH = make_survey().questions["health"]
 DARK_TEXT = (
     '{"ask":"Is the dark theme on?","choices":[],"default":false,"epsilon":"2",'
     '"epsilon_first":"1","mechanism":{"derivation":"deniable/1","k":2,"name":"grr",'
-    '"shape":{"kind":"symbol","rows":1,"weight":null,"width":2},"thresholds":'
+    '"options":{},"shape":{"kind":"symbol","rows":1,"weight":null,"width":2},"thresholds":'
     '{"keep":"16247838278329192790","keep_again":"14819894059366668260"}},"period":"day",'
     '"question":"dark_mode","range":null,"survey":"acme-editor","type":"boolean","version":"1"}'
 )
 HEALTH_TEXT = (
     '{"ask":"How do you rate your health?","choices":["poor","fair","good","tr\u00e8s bon"],'
     '"default":null,"epsilon":"3","epsilon_first":null,"mechanism":{"derivation":"deniable/1",'
-    '"k":4,"name":"grr","shape":{"kind":"symbol","rows":1,"weight":null,"width":4},"thresholds":'
+    '"k":4,"name":"grr","options":{},"shape":{"kind":"symbol","rows":1,"weight":null,"width":4},'
+    '"thresholds":'
     '{"keep":"16049562132251495404"}},"period":"once","question":"health","range":null,'
     '"survey":"acme-editor","type":"choice","version":"2"}'
 )
@@ -45,8 +46,8 @@ HEALTH_TEXT = (
 @pytest.mark.parametrize(
     ("question", "text", "pinned"),
     [
-        (DARK, DARK_TEXT, "ccee293b0f2f34239a93f5cd32697747b89a5b65667270cad44686044f406085"),
-        (HEALTH, HEALTH_TEXT, "b10751c6d10d82090cbc2f96c6ab0daa7cbf4d87c7be8f154344c8fe72f01c2f"),
+        (DARK, DARK_TEXT, "9625a3d27875e6aa776357ee82be10d6524d310f546068f93207300e1ccf5d0a"),
+        (HEALTH, HEALTH_TEXT, "0ab25790c661bd7ba45200d859d9e38e01b13a2ada39b7fd218ac09ad61a1d2b"),
     ],
     ids=["boolean", "choice"],
 )
@@ -248,7 +249,7 @@ def test_the_document_is_the_whole_definition() -> None:
     assert [HEALTH.epsilon, HEALTH.epsilon_first] == [3, None]
     assert [DARK.epsilon, DARK.epsilon_first] == [2, 1]
     assert list(document) == [
-        "id", "version", "hash", "ask", "type", "choices", "mechanism", "epsilon", "epsilon_first",
-        "period", "grace", "min_crowd", "default", "owner", "expires",
+        "id", "version", "hash", "ask", "type", "choices", "range", "mechanism", "epsilon",
+        "epsilon_first", "period", "grace", "min_crowd", "default", "owner", "expires",
     ]  # fmt: skip
     assert json.loads(json.dumps(document)) == document

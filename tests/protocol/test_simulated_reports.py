@@ -14,19 +14,27 @@ from itertools import islice
 import pytest
 
 from deniable.protocol.draws import KeyedDraws
-from deniable.protocol.mechanisms import MECHANISMS, Mechanism, build
+from deniable.protocol.mechanisms import MECHANISMS, FrequencyOracle, build
 
 K = 4
 REPORTS = 10000
 
-CONFIGURATIONS = [(name, first) for name in MECHANISMS for first in (None, Decimal(1))]
+CONFIGURATIONS = [
+    (name, first)
+    for name, cls in MECHANISMS.items()
+    for first in (None, Decimal(1))
+    if issubclass(cls, FrequencyOracle) and (first is None or cls.two_rounds)
+]
+"""Others have simulations of their own."""
 
 
-def make(name: str, first: Decimal | None) -> Mechanism:
-    return build(name, K, Decimal(2), first)
+def make(name: str, first: Decimal | None) -> FrequencyOracle:
+    mechanism = build(name, K, Decimal(2), first)
+    assert isinstance(mechanism, FrequencyOracle)
+    return mechanism
 
 
-def supports(mechanism: Mechanism, value: int, purpose: str) -> Iterator[list[bool]]:
+def supports(mechanism: FrequencyOracle, value: int, purpose: str) -> Iterator[list[bool]]:
     """For one new device after another: which symbols its one report supports."""
     device = 0
     while True:
@@ -49,12 +57,13 @@ def test_estimates_are_unbiased(name: str, first: Decimal | None, value: int) ->
     mechanism = make(name, first)
     reports = list(islice(supports(mechanism, value, f"bias {value}"), REPORTS))
     for symbol in range(K):
-        chance = float(mechanism.p if symbol == value else mechanism.q)
+        chance = float(mechanism.coverage * (mechanism.p if symbol == value else mechanism.q))
         count = sum(report[symbol] for report in reports)
         deviation = math.sqrt(REPORTS * chance * (1 - chance))
         assert abs(count - REPORTS * chance) < 7 * deviation
-        estimate = (count / REPORTS - float(mechanism.q)) / float(mechanism.p - mechanism.q)
-        error = deviation / REPORTS / float(mechanism.p - mechanism.q)
+        share, gap = float(mechanism.coverage), float(mechanism.p - mechanism.q)
+        estimate = (count / REPORTS / share - float(mechanism.q)) / gap
+        error = deviation / REPORTS / share / gap
         assert abs(estimate - (symbol == value)) < 7 * error
 
 
@@ -66,6 +75,8 @@ def test_estimates_vary_as_stated(name: str, first: Decimal | None) -> None:
     variance, in proportion, with odds of failure below 1e-11 each.
     """
     mechanism = make(name, first)
+    if mechanism.coverage < 1:
+        pytest.skip("its estimate is a ratio, and simulated where it is decoded")
     population = (5, 3, 2, 0)
     streams = [supports(mechanism, value, f"variance {value}") for value in range(K)]
     squares = [0.0] * K
@@ -87,6 +98,6 @@ def test_another_value_would_be_seen(name: str, first: Decimal | None) -> None:
     """The tolerances above can fail: taking another value for the true one breaks both."""
     mechanism = make(name, first)
     reports = list(islice(supports(mechanism, 1, "wrong"), REPORTS))
-    chance = float(mechanism.p)
+    chance = float(mechanism.coverage * mechanism.p)
     count = sum(report[0] for report in reports)
     assert abs(count - REPORTS * chance) > 7 * math.sqrt(REPORTS * chance * (1 - chance))

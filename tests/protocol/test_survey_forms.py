@@ -77,6 +77,7 @@ def test_a_compiled_survey_is_plain_json() -> None:
         "name": "grr",
         "k": 2,
         "derivation": "deniable/1",
+        "options": {},
         "shape": {"kind": "symbol", "width": 2, "rows": 1, "weight": None},
         "thresholds": {"keep": "16247838278329192790", "keep_again": "14819894059366668260"},
     }
@@ -113,14 +114,14 @@ TAMPERING: list[tuple[dict[str, Any], str, str]] = [
     ({"epsilon_first": None}, "mechanism", "does not match the epsilons"),
     ({"mechanism": ABSENT}, "mechanism", "names none that is known"),
     ({"mechanism": "grr"}, "mechanism", "names none that is known"),
-    ({"mechanism": mechanism_with(name="rappor")}, "mechanism", "names none that is known"),
+    ({"mechanism": mechanism_with(name="nonesuch")}, "mechanism", "names none that is known"),
     ({"mechanism": mechanism_with(name="auto")}, "mechanism", "names none that is known"),
     ({"mechanism": mechanism_with(name=16**5000)}, "mechanism", "names none that is known"),
     ({"mechanism": mechanism_with(name="oue")}, "mechanism", "does not match the epsilons"),
     ({"mechanism": mechanism_with(k=3)}, "mechanism", "does not match the epsilons"),
     ({"mechanism": mechanism_with(derivation="mine")}, "mechanism", "does not match the"),
     ({"mechanism": mechanism_with(thresholds=KEEP_MORE)}, "mechanism", "does not match the"),
-    ({"mechanism": mechanism_with(more=1)}, "mechanism", "does not match the epsilons"),
+    ({"mechanism": mechanism_with(more=1)}, "mechanism.more", "unknown key"),
 ]
 
 

@@ -19,6 +19,7 @@ from survey_documents import (
 
 from deniable.protocol import mechanisms, question_fields
 from deniable.protocol.errors import ParameterError
+from deniable.protocol.mechanisms import NO_OPTIONS, Options
 from deniable.protocol.mechanisms.grr import GRR
 from deniable.protocol.survey import parse_survey
 
@@ -87,11 +88,13 @@ QUESTION_MISTAKES: list[tuple[dict[str, object], str, str, str]] = [
     ({"ask": "two\nlines"}, "ask", "cannot be printed", "one line"),
     ({"ask": "\ud800"}, "ask", "cannot be printed", "one line"),
     ({"type": ABSENT}, "type", "missing", "add it"),
-    ({"type": "number"}, "type", "unknown", "use one of boolean, choice"),
+    ({"type": "figure"}, "type", "unknown", "use one of boolean, choice, number"),
     ({"type": ["boolean"]}, "type", "unknown", "use one of boolean, choice"),
     ({"choices": ["a", "b"]}, "choices", "a boolean question has none", "remove it"),
-    ({"mechanism": "rappor"}, "mechanism", "unknown", "use one of auto, grr, sue, oue"),
-    ({"mechanism": {"name": "grr"}}, "mechanism", "unknown", "use one of auto, grr, sue, oue"),
+    ({"mechanism": "nonesuch"}, "mechanism", "unknown", "use one of auto, grr, sue, oue"),
+    ({"mechanism": {"name": "x"}}, "mechanism.name", "unknown", "use one of grr, sue, oue"),
+    ({"mechanism": {"name": "grr", "g": 2}}, "mechanism.g", "unknown key", "use one of name"),
+    ({"mechanism": "1bitmean"}, "mechanism", "unknown", "use one of auto, grr, sue, oue"),
     ({"epsilon": ABSENT, "epsilon_first": ABSENT}, "epsilon", "missing", "add it"),
     ({"epsilon": Decimal("0.0099")}, "epsilon", NUMBER, "correct it"),
     ({"epsilon": Decimal("16.1")}, "epsilon", NUMBER, "correct it"),
@@ -252,7 +255,13 @@ def test_once_questions_travel_alone() -> None:
 def test_a_mechanism_may_refuse_its_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
     class Picky(GRR):
         @classmethod
-        def resolve(cls, k: int, epsilon: Decimal, epsilon_first: Decimal | None) -> GRR:
+        def resolve(
+            cls,
+            k: int,
+            epsilon: Decimal,
+            epsilon_first: Decimal | None,
+            options: Options = NO_OPTIONS,
+        ) -> GRR:
             raise ParameterError("k must be a power of two: 4")
 
     monkeypatch.setitem(mechanisms.MECHANISMS, "picky", Picky)

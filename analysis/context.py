@@ -1,0 +1,58 @@
+"""What every kind of estimates says about where it comes from; the names are those of the JSON."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from .render import Record
+
+
+class Context:
+    """Which question, of which devices, randomized how. Mixed into frozen results."""
+
+    question: str | None
+    version: int | None
+    period: str | None
+    segment: str | None
+    segments: tuple[str | None, ...]
+    batches: tuple[str, ...]
+    pooled: tuple[str, ...]
+    n: int
+    mechanism: str
+    epsilon: Decimal
+    epsilon_first: Decimal | None
+    confidence: float
+    simultaneous: bool
+
+    def which(self) -> Record:
+        """Return the question and its tallies."""
+        return {
+            "question": self.question,
+            "version": self.version,
+            "period": self.period,
+            "segment": self.segment,
+        }
+
+    def parts(self) -> Record:
+        """Return what was added up or averaged, where something was."""
+        parts = {"segments": self.segments, "batches": self.batches, "periods": self.pooled}
+        return {name: list(part) for name, part in parts.items() if part}
+
+    def how(self) -> Record:
+        """Return the randomization and what intervals mean."""
+        return {
+            "n": self.n,
+            "mechanism": self.mechanism,
+            "epsilon": float(self.epsilon),
+            "epsilon_first": None if self.epsilon_first is None else float(self.epsilon_first),
+            "confidence": self.confidence,
+            "simultaneous": self.simultaneous,
+        }
+
+    def title(self) -> str:
+        """Name what was estimated, and of how many devices."""
+        names = [] if self.question is None else [f"{self.question} version {self.version}"]
+        names += [name for name in (self.period, self.segment) if name is not None]
+        if self.segments:
+            names.append(f"segments {', '.join(name or 'none' for name in self.segments)}")
+        return ", ".join([*names, f"n = {self.n:,} devices"])

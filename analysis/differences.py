@@ -1,0 +1,221 @@
+"""What differs between two periods, two segments, or two answers of one question.
+
+Nothing here pools or post-processes: a difference is that of two raw estimates, its error rests
+on a correlation that is stated in words, and where that is not known, on a bound. See
+:mod:`deniable.analysis.comparing` for the arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from deniable.protocol.errors import ParameterError
+from deniable.protocol.question import Question, Value
+
+from . import inputs
+from .comparing import Measured, between, holm
+from .correlation import OTHER_DEVICES, SAME_DEVICES, Correlation, of_values
+from .decode import add
+from .difference_results import Compare, Difference, Differences
+from .estimation import estimate_tallies
+from .estimators import Level, Raw, fake_bias
+from .frequencies import estimate_cells
+from .inputs import Number
+from .query import Place, opened
+from .results import text
+from .selection import which_survey
+from .sides import Side, of_one, of_periods, of_segments
+
+Pair = tuple[str, str]
+
+
+def difference(
+    question: str,
+    source: Place,
+    *,
+    token: str | None = None,
+    survey: str | None = None,
+    version: int | None = None,
+    periods: Pair | None = None,
+    segments: Pair | None = None,
+    values: tuple[Value | str, Value | str] | None = None,
+    period: str | None = None,
+    segment: str | None = None,
+    value: Value | str | None = None,
+    confidence: Number = 0.95,
+    simultaneous: bool = False,
+) -> Differences:
+    """Estimate B - A, with its standard error, interval and p-value.
+
+    Exactly one of ``periods``, ``segments`` and ``values`` says what A and B are.
+
+    Parameters
+    ----------
+    question : str
+        Its id.
+    source, token, survey, version
+        As for :func:`deniable.analysis.estimate`.
+    periods : (str, str), optional
+        Two periods of one version. Their errors are taken as uncorrelated, which is
+        conservative: memoized noise is the same in both, and partly cancels.
+    segments : (str, str), optional
+        Two segments of one period: different devices, so independent.
+    values : (value, value), optional
+        Two answers in one period, with the covariance that the mechanism gives them.
+    period : str, optional
+        For segments and values; otherwise the latest that is released.
+    segment : str, optional
+        For periods and values; otherwise all segments are added up.
+    value : bool or str, optional
+        For periods and segments: one answer only.
+    confidence : float
+        Of each interval, two-sided, in (0, 1).
+    simultaneous : bool
+        For all answers together: intervals by Bonferroni, p-values by Holm.
+
+    Returns
+    -------
+    Differences
+        One for each answer, or the one that was asked for; of a yes/no question, of true.
+
+    Raises
+    ------
+    SourceError
+        If the source cannot be read, or holds nothing that was asked for.
+    DocumentError
+        If a tally cannot be trusted.
+    ParameterError
+        If an option is out of range, or there is nothing to compare.
+    """
+    compare = _compared(periods, segments, values)
+    _check_options(compare, period, segment, value)
+    inputs.between("confidence", confidence, "0", "1")
+    place = opened(source, token)
+    states = place.states(survey)
+    name = which_survey(states, question, survey)
+    states = tuple(s for s in states if (s.survey, s.question) == (name, question))
+    tallies = place.tallies(name, question)
+    if periods is not None:
+        pair = of_periods(tallies, states, periods, version, segment)
+        return _of_two(pair, SAME_DEVICES, "periods", value, confidence, simultaneous)
+    if segments is not None:
+        pair = of_segments(tallies, states, segments, version, period)
+        return _of_two(pair, OTHER_DEVICES, "segments", value, confidence, simultaneous)
+    side = of_one(tallies, states, version, period, segment)
+    return _of_values(side, values or ("", ""), confidence, simultaneous)
+
+
+def _compared(*asked: object) -> Compare:
+    kinds: tuple[Compare, ...] = ("periods", "segments", "values")
+    given = [kind for kind, pair in zip(kinds, asked, strict=True) if pair is not None]
+    if len(given) != 1:
+        raise ParameterError("compare two periods, two segments or two values: one of the three")
+    return given[0]
+
+
+def _check_options(
+    compare: Compare, period: str | None, segment: str | None, value: object
+) -> None:
+    """Refuse an option that would say twice what is compared."""
+    refused = {"periods": period, "segments": segment, "values": value}[compare]
+    if refused is not None:
+        raise ParameterError(f"{compare[:-1]} has no meaning where two {compare} are compared")
+
+
+def _of_two(
+    pair: tuple[Side, Side],
+    correlation: Correlation,
+    compare: Compare,
+    value: Value | str | None,
+    confidence: Number,
+    simultaneous: bool,
+) -> Differences:
+    """Compare each value's estimates of two sets of tallies."""
+    asked = pair[0].question
+    only = None if value is None else asked.values[_symbol(asked, value)]
+    together = simultaneous and only is None
+    a, b = (_measured(side, confidence, together) for side in pair)
+    found = [
+        between(one, two, correlation, one.value)
+        for one, two in zip(a, b, strict=True)
+        if only is None or one.value == only
+    ]
+    if not found:
+        raise ParameterError(f"{asked.id}: a yes/no question has one estimate, of true")
+    return _result(pair, compare, correlation, found, confidence, simultaneous)
+
+
+def _of_values(
+    side: Side, values: tuple[Value | str, Value | str], confidence: Number, simultaneous: bool
+) -> Differences:
+    """Compare the estimates of two values of one set of tallies."""
+    asked = side.question
+    one, two = (_symbol(asked, value) for value in values)
+    if one == two:
+        raise ParameterError("values must be two different answers")
+    cells = add([tally.cells for tally in side.tallies])
+    level = Level(float(1 - Fraction(inputs.exact("confidence", confidence))))
+    if side.n == 0:
+        raise ParameterError(f"{asked.id}: the tallies of {side.period} count no device")
+    raw = estimate_cells(asked.mechanism, cells, level)
+    correlation = of_values(asked.mechanism, cells, one, two)
+    found = between(_raw(raw[one]), _raw(raw[two]), correlation, None)
+    named = tuple(replace(side, name=text(asked.values[symbol])) for symbol in (one, two))
+    return _result((named[0], named[1]), "values", correlation, [found], confidence, simultaneous)
+
+
+def _result(
+    pair: tuple[Side, Side],
+    compare: Compare,
+    correlation: Correlation,
+    found: Sequence[Difference],
+    confidence: Number,
+    simultaneous: bool,
+) -> Differences:
+    a, b = pair
+    if simultaneous:
+        adjusted = holm([one.p_value for one in found])
+        found = [replace(one, p_value=p) for one, p in zip(found, adjusted, strict=True)]
+    asked = a.question
+    return Differences(
+        question=asked.id,
+        version=asked.version,
+        compare=compare,
+        a=a.name,
+        b=b.name,
+        period=None if compare == "periods" else a.period,
+        segment=None if compare == "segments" else a.segment,
+        n_a=a.n,
+        n_b=b.n,
+        mechanism=asked.mechanism.name,
+        epsilon=asked.mechanism.epsilon,
+        epsilon_first=asked.mechanism.epsilon_first,
+        confidence=float(inputs.exact("confidence", confidence)),
+        simultaneous=simultaneous,
+        correlation=correlation.assumption,
+        fake_bias=2 * fake_bias(asked.mechanism),
+        notes=tuple(dict.fromkeys(note for side in pair for note in side.notes)),
+        differences=tuple(found),
+    )
+
+
+def _measured(side: Side, confidence: Number, simultaneous: bool) -> list[Measured]:
+    made = estimate_tallies(side.tallies, confidence=confidence, simultaneous=simultaneous)
+    return [
+        Measured(one.value, one.frequency, one.standard_error, one.low, one.high)
+        for one in made.estimates
+    ]
+
+
+def _raw(one: Raw) -> Measured:
+    return Measured(None, one.frequency, one.standard_error, one.low, one.high)
+
+
+def _symbol(question: Question, value: Value | str) -> int:
+    """Return the symbol of an answer, which may be written as text."""
+    if not question.values:
+        raise ParameterError(f"{question.id}: a {question.type} question has no values to choose")
+    written = {text(each): each for each in question.values}
+    return question.encode(written.get(value, value) if isinstance(value, str) else value)

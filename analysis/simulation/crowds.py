@@ -1,0 +1,91 @@
+"""The tallies of a crowd whose answers do not change, over one period or several.
+
+Permanent responses are drawn once, for they are remembered: without a second round the tallies
+of all periods are the same, and with one they are independent given the permanent responses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from deniable.protocol.mechanisms import Mechanism
+
+from .registry import simulator
+from .reports import Counted, Simulator, count
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+
+_CHUNK = 1 << 24
+"""Cells of working memory for the reports of as many devices as are drawn at once."""
+
+
+def draw_tallies(
+    mechanism: Mechanism,
+    population: NDArray[np.int64],
+    rng: np.random.Generator,
+    periods: int = 1,
+) -> list[NDArray[np.int64]]:
+    """Return the tally of each period: those of one crowd whose answers do not change.
+
+    Jointly distributed as those of real devices. Where a tally's cells follow from binomial and
+    multinomial draws, any number of devices takes the same time; the others are drawn report by
+    report, as many at a time as fit in memory.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    population : array of int, shape (k,)
+        How many devices have each symbol.
+    rng : Generator
+    periods : int
+        At least 1.
+
+    Returns
+    -------
+    list of arrays of int, shape (cells,)
+        One for each period, as the mechanism's shape lays them out.
+
+    Raises
+    ------
+    ParameterError
+        If this version cannot simulate the mechanism.
+    """
+    drawn = simulator(mechanism)
+    repeats = periods if drawn.second else 1
+    if isinstance(drawn, Counted):
+        permanent = drawn.permanent_cells(population, rng)
+        tallies = [drawn.instant_cells(permanent, rng) for _ in range(repeats)]
+    else:
+        tallies = _by_report(drawn, population, rng, repeats)
+    return tallies if drawn.second else [tallies[0].copy() for _ in range(periods)]
+
+
+def _by_report(
+    drawn: Simulator[Any], population: Integers, rng: np.random.Generator, periods: int
+) -> list[Integers]:
+    import numpy as np
+
+    shape = drawn.mechanism.shape
+    tallies = [np.zeros(shape.cells, dtype=np.int64) for _ in range(periods)]
+    width = shape.width if shape.kind == "bits" else 8
+    for symbols in _chunks(population, max(1, _CHUNK // (width * drawn.lanes))):
+        permanent = drawn.permanent(symbols, rng)
+        for tally in tallies:
+            tally += count(shape, drawn.instant(permanent, rng))
+    return tallies
+
+
+def _chunks(population: Integers, size: int) -> Iterator[Integers]:
+    """Yield the symbols of all devices, ``size`` devices at a time."""
+    import numpy as np
+
+    ends = np.cumsum(population)
+    total = int(ends[-1])
+    for start in range(0, total, size):
+        places = np.arange(start, min(start + size, total))
+        yield np.searchsorted(ends, places, side="right").astype(np.int64, copy=False)

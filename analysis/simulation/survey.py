@@ -1,0 +1,87 @@
+"""The devices of a survey: drawn from a truth, and answering all of its questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from typing import TYPE_CHECKING
+
+from deniable.protocol.errors import ParameterError
+from deniable.protocol.periods import Period, period_at
+from deniable.protocol.question import Question
+from deniable.protocol.survey import Survey
+from deniable.protocol.tally import Tally
+
+from ..truth import Truth
+from .crowds import draw_tallies
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """How devices are drawn, and what they are asked.
+
+    Attributes
+    ----------
+    survey : Survey
+    truth : Truth
+        Kinds of people, and the questions to ask.
+    devices : int
+    periods : int
+        Of each question; a ``once`` question has one.
+    start : date
+        In the first period.
+    rng : Generator
+    """
+
+    survey: Survey
+    truth: Truth
+    devices: int
+    periods: int
+    start: date
+    rng: np.random.Generator
+
+    def draw(self) -> Iterator[tuple[Tally, tuple[int, ...]]]:
+        """Draw devices, and yield each tally beside how many of those counted have each symbol.
+
+        All tallies are of the same devices; given those, questions are independent, for no two
+        share any randomness.
+        """
+        import numpy as np
+
+        weights = np.array(self.truth.weights)
+        people = self.rng.multinomial(self.devices, weights / weights.sum())
+        for name, symbols in self.truth.symbols.items():
+            question = self.survey.questions[name]
+            counted = np.zeros(question.mechanism.k + 1, dtype=np.int64)
+            np.add.at(counted, np.array(symbols), people)
+            population = counted[:-1]  # the last place is that of the absent
+            periods = tuple(self._periods(question))
+            drawn = draw_tallies(question.mechanism, population, self.rng, len(periods))
+            for period, cells in zip(periods, drawn, strict=True):
+                yield self._tally(question, period, cells), tuple(population.tolist())
+
+    def _periods(self, question: Question) -> Iterator[Period]:
+        period = period_at(question.period, self._moment)
+        yield period
+        for _ in range(0 if period.kind == "once" else self.periods - 1):
+            period = period.next()
+            yield period
+
+    @property
+    def _moment(self) -> datetime:
+        return datetime.combine(self.start, time(), UTC)
+
+    def _tally(self, question: Question, period: Period, cells: NDArray[np.int64]) -> Tally:
+        batch = period_at("week", self._moment).key if period.kind == "once" else None
+        counted = tuple(cells.tolist())
+        n = question.mechanism.shape.reports(counted)
+        if n == 0:
+            raise ParameterError(
+                f"{question.id}: no device answers it; draw more devices, or fill in its column"
+            )
+        return Tally(question, period.key, None, n, counted, batch)

@@ -1,0 +1,128 @@
+"""What ``mechanism = "auto"`` means, and what the others would lose; frozen for survey format 1.
+
+The least variance wins among the mechanisms whose variance is exact (``automatic``) and that give
+away no more than they must:
+
+- lifetime: ``classes`` is known and at most k, so changing answers cost at most k * epsilon;
+- linkability: the setup and the permanent response carry at most :data:`MAX_FINGERPRINT_BITS`,
+  or, where the domain alone has more, at most one bit more than a symbol of it;
+- with a second round: of what one changed day reveals no more than ``ln(p2/q2)`` (``flips`` is 1).
+
+A mechanism whose own setting shows too much is taken with the best of its settings that does
+not. With ``linkable`` the author accepts the last two, and only the lifetime counts. Variance is
+that of a frequency of 1/k, or of the mean of numbers where they are worst, for a fixed population.
+Ties go to the first in :data:`MECHANISMS`.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+from ..errors import ParameterError
+from ..limits import MAX_FINGERPRINT_BITS, MAX_RESPONSE_BYTES
+from .base import NO_OPTIONS, Asks, Mechanism, Options, require_epsilons, require_k
+from .registry import MECHANISMS, build, named
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A mechanism that could answer a question.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    variance : Fraction
+        n times the variance that the rule compares.
+    against : str
+        Why the rule leaves it out, in words; empty for a candidate.
+    """
+
+    mechanism: Mechanism
+    variance: Fraction
+    against: str
+
+
+def choose(
+    k: int,
+    epsilon: Decimal,
+    epsilon_first: Decimal | None = None,
+    *,
+    asks: Asks = "choice",
+    linkable: bool = False,
+) -> Mechanism:
+    """Return what ``mechanism = "auto"`` means."""
+    return rivals(k, epsilon, epsilon_first, asks=asks, linkable=linkable)[0].mechanism
+
+
+def rivals(
+    k: int,
+    epsilon: Decimal,
+    epsilon_first: Decimal | None = None,
+    *,
+    asks: Asks = "choice",
+    linkable: bool = False,
+) -> tuple[Rival, ...]:
+    """Return every mechanism that could answer: candidates first, by variance; then the others."""
+    require_k(k)
+    require_epsilons(epsilon, epsilon_first)
+    found = []
+    for name in named(asks):
+        if epsilon_first is not None and not MECHANISMS[name].two_rounds:
+            continue
+        with suppress(ParameterError):
+            found.append(_rival(name, k, epsilon, epsilon_first, linkable))
+    if not found:
+        raise ParameterError(f"epsilon is too small to say anything about {k} values")
+    return tuple(sorted(found, key=_order))
+
+
+def _rival(
+    name: str, k: int, epsilon: Decimal, epsilon_first: Decimal | None, linkable: bool
+) -> Rival:
+    """Return a mechanism as it is best, or as it is best among its settings that qualify."""
+
+    def rival(options: Options = NO_OPTIONS) -> Rival:
+        mechanism = build(name, k, epsilon, epsilon_first, options)
+        return Rival(mechanism, compared(mechanism), _against(mechanism, linkable))
+
+    own = rival()
+    if not own.against:
+        return own
+    others = []
+    for options in MECHANISMS[name].settings(k):
+        with suppress(ParameterError):
+            others.append(rival(options))
+    return min((one for one in others if not one.against), key=_order, default=own)
+
+
+def _order(rival: Rival) -> tuple[bool, Fraction]:
+    return bool(rival.against), rival.variance
+
+
+def compared(mechanism: Mechanism) -> Fraction:
+    """Return n times the variance by which the rule compares, for a fixed population."""
+    at = Fraction(1, mechanism.k)
+    if mechanism.asks == "number":
+        at = mechanism.worst(sampled=False)
+    return mechanism.exact_variance(at, sampled=False)
+
+
+def _against(mechanism: Mechanism, linkable: bool) -> str:
+    """Say what a mechanism gives away that another would not."""
+    if not mechanism.automatic:
+        return "its variance is approximate"
+    if mechanism.shape.size > MAX_RESPONSE_BYTES:
+        return "its responses are too long"
+    if mechanism.classes is None or mechanism.classes > mechanism.k:
+        return "changing answers cost more than k * epsilon"
+    if linkable:
+        return ""
+    if mechanism.fingerprint_bits > max(MAX_FINGERPRINT_BITS, math.log2(mechanism.k) + 1):
+        return f"its reports tell devices apart by {mechanism.fingerprint_bits:.1f} bits"
+    if mechanism.second is not None and mechanism.flips > 1:
+        return "a changed day shows in more than one place of a report"
+    return ""
