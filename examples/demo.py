@@ -1,4 +1,4 @@
-"""The whole path on real data: 20 190 devices, one collector, two estimates beside the truth.
+"""The whole path on real data: 20 190 devices, one collector, the estimates beside the truth.
 
 Everything here is what a user would run: the client library in worker processes, the collector's
 and the analyst's commands as processes of their own, HTTP between them.
@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import csv
 import json
+import math
 import multiprocessing
 import os
 import signal
@@ -21,6 +22,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import click
@@ -28,6 +30,7 @@ from tabulate import tabulate
 
 from deniable.client import Client
 from deniable.protocol.periods import period_at
+from deniable.protocol.question import Question
 from deniable.protocol.survey import Survey, load_survey
 
 HERE = Path(__file__).resolve().parent
@@ -39,7 +42,7 @@ CHUNK = 50
 QUIET_BEFORE_PERIOD_END = timedelta(minutes=4)
 LIMIT_IN_STANDARD_ERRORS = 6.0
 
-Answers = dict[str, bool | str]
+Answers = dict[str, bool | str | int]
 Chunk = tuple[int, list[Answers], str, Path]
 
 _survey: Survey | None = None
@@ -49,7 +52,11 @@ def people(limit: int | None) -> list[Answers]:
     """Read the population: one row, one device."""
     with PEOPLE.open(newline="") as file:
         rows = [
-            {"limitation": row["limitation"] == "1", "health": row["health"]}
+            {
+                "limitation": row["limitation"] == "1",
+                "health": row["health"],
+                "visits": int(row["visits"]),
+            }
             for row in csv.DictReader(file)
         ]
     return rows[:limit]
@@ -119,23 +126,46 @@ def answer_all(rows: Sequence[Answers], url: str, folder: Path) -> int:
     return arrived
 
 
-def beside_the_truth(question: str, estimate: dict[str, Any], rows: Sequence[Answers]) -> float:
+def beside_the_truth(question: Question, estimate: dict[str, Any], rows: list[Answers]) -> float:
     """Print one question's estimates beside the truth; return the worst error in SEs."""
-    truth = Counter(row[question] for row in rows)
+    found = shares if question.range is None else statistics
     table, worst = [], 0.0
-    for item in estimate["estimates"]:
-        true = truth[item["value"]] / len(rows)
-        off = (item["frequency"] - true) / item["standard_error"]
-        worst = max(worst, abs(off))
-        shown = "yes" if item["value"] is True else item["value"]
+    for shown, true, item, estimated in found(question, estimate, rows):
+        error, off = item["standard_error"], None
+        if error is not None:
+            off = (estimated - true) / error
+            worst = max(worst, abs(off))
         interval = f"{item['low']:.4f} … {item['high']:.4f}"
-        table.append(
-            [question, shown, true, item["frequency"], item["standard_error"], interval, off]
-        )
+        table.append([question.id, shown, true, estimated, error, interval, off])
     headers = ["question", "value", "truth", "estimate", "SE", "95 % interval", "off by (SE)"]
     click.echo(tabulate(table, headers=headers, floatfmt=("", "", ".4f", ".4f", ".4f", "", "+.2f")))
     click.echo()
     return worst
+
+
+Line = tuple[str, float, dict[str, Any], float]
+
+
+def shares(question: Question, estimate: dict[str, Any], rows: list[Answers]) -> Iterator[Line]:
+    """Yield each value, its true share, its estimate and the share estimated."""
+    truth = Counter(row[question.id] for row in rows)
+    for item in estimate["estimates"]:
+        shown = "yes" if item["value"] is True else item["value"]
+        yield shown, truth[item["value"]] / len(rows), item, item["frequency"]
+
+
+def statistics(question: Question, estimate: dict[str, Any], rows: list[Answers]) -> Iterator[Line]:
+    """Yield the mean and the quantiles of a number as devices clip it to its range."""
+    if question.range is None:
+        return
+    low, high = float(question.range.low), float(question.range.high)
+    numbers = sorted(min(max(float(row[question.id]), low), high) for row in rows)
+    for item in estimate["statistics"]:
+        if item["statistic"] == "mean":
+            yield "mean", fmean(numbers), item, item["estimate"]
+        else:
+            place = math.ceil(item["level"] * len(numbers)) - 1
+            yield f"{item['level']:g} quantile", numbers[place], item, item["estimate"]
 
 
 def device_folder() -> Path | None:
@@ -181,8 +211,8 @@ def main() -> int:
             run("deniable-collector", "release", "--store", store, "--as-of", as_of, "--yes")
         )
         worst = 0.0
-        for question in survey.questions:
-            printed = run("deniable", "estimate", question, "--from", store, "--format", "json")
+        for name, question in survey.questions.items():
+            printed = run("deniable", "estimate", name, "--from", store, "--format", "json")
             worst = max(worst, beside_the_truth(question, json.loads(printed), rows))
     print_costs(survey)
     if arrived != expected or worst > LIMIT_IN_STANDARD_ERRORS:
@@ -195,7 +225,9 @@ def main() -> int:
 def print_costs(survey: Survey) -> None:
     """Print how many users each question needs, and what a year of it costs."""
     for question in survey.questions.values():
-        flags = ["--epsilon", f"{question.epsilon}", "--values", str(question.mechanism.k)]
+        mechanism = question.mechanism
+        flags = ["--epsilon", f"{question.epsilon}", "--values", str(mechanism.k)]
+        flags += ["--mechanism", mechanism.name]
         if question.epsilon_first is not None:
             flags += ["--epsilon-first", f"{question.epsilon_first}"]
         click.echo(run("deniable", "users-needed", *flags, "--margin", "0.01"))
