@@ -40,6 +40,7 @@ format: install
 
 docs: install
 	@$(RUN) docs/generate.py
+	@$(RUN) docs/generate_mechanisms.py
 
 bench: install
 	@set -e; for program in $(sort $(wildcard benchmarks/[a-z]*.py)); do \

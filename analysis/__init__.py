@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from .difference_results import Difference, Differences
     from .differences import difference
     from .estimation import debias, estimate_tallies
+    from .number_estimation import estimate_numbers
     from .number_results import NumberEstimates
-    from .numbers import estimate_numbers
     from .planning import UsersNeeded, users_needed
     from .plots import plot
     from .postprocess import post_process
@@ -89,7 +89,7 @@ _MODULES = {
     "differences": ("difference",),
     "estimation": ("debias", "estimate_tallies"),
     "number_results": ("NumberEstimates",),
-    "numbers": ("estimate_numbers",),
+    "number_estimation": ("estimate_numbers",),
     "planning": ("UsersNeeded", "users_needed"),
     "plots": ("plot",),
     "postprocess": ("post_process",),

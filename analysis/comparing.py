@@ -20,23 +20,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from deniable.protocol.question import Value
 
 from .correlation import Correlation
 from .difference_results import LEAST_P, Difference
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One estimate: what it is of, and its error and interval."""
-
-    value: Value | int | None
-    estimate: float
-    standard_error: float
-    low: float
-    high: float
+from .measured import Measured
 
 
 def between(

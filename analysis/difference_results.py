@@ -15,6 +15,7 @@ from deniable.protocol.exact import canonical
 from deniable.protocol.question import Value
 
 from .estimators import FAKE_SHARE
+from .measured import Quantity
 from .render import Record, Section
 from .results import EPSILON_UNIT, FIRST_UNIT, decimals, text
 
@@ -77,6 +78,8 @@ class Differences:
         Of each interval by itself, or of all together if ``simultaneous``; the p-values are then
         adjusted for their number too.
     simultaneous : bool
+    quantity : "frequency" or "mean"
+        What is compared; a mean is in the question's own units.
     correlation : str
         What is assumed of the errors of A and B, in words.
     fake_bias : float
@@ -99,6 +102,7 @@ class Differences:
     epsilon_first: Decimal | None
     confidence: float
     simultaneous: bool
+    quantity: Quantity
     correlation: str
     fake_bias: float
     notes: tuple[str, ...]
@@ -107,8 +111,8 @@ class Differences:
     columns: ClassVar[tuple[str, ...]] = (
         "question", "version", "compare", "a", "b", "period", "segment", "n_a", "n_b",
         "mechanism", "epsilon", "epsilon_first", "confidence", "simultaneous",
-        "value", "estimate_a", "estimate_b", "difference", "standard_error", "low", "high",
-        "p_value",
+        "quantity", "value", "estimate_a", "estimate_b", "difference", "standard_error",
+        "low", "high", "p_value",
     )  # fmt: skip
 
     def _context(self) -> Record:
@@ -128,6 +132,7 @@ class Differences:
             "epsilon_first": None if first is None else float(first),
             "confidence": self.confidence,
             "simultaneous": self.simultaneous,
+            "quantity": self.quantity,
         }
 
     def records(self) -> list[Record]:
@@ -165,7 +170,8 @@ class Differences:
 
     def _legend(self) -> Iterator[str]:
         together = "all at once (Bonferroni)" if self.simultaneous else "each by itself"
-        yield f"Frequencies raw; {100 * self.confidence:g} % intervals of B - A, {together}."
+        kind = "Raw frequencies" if self.quantity == "frequency" else "Means"
+        yield f"{kind}; {100 * self.confidence:g} % intervals of B - A, {together}."
         adjusted = " (Holm)" if self.simultaneous else ""
         yield f"p-value{adjusted}: two-sided, of no difference. Errors {self.correlation}"
         first = self.epsilon_first

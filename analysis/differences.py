@@ -15,14 +15,14 @@ from deniable.protocol.errors import ParameterError
 from deniable.protocol.question import Question, Value
 
 from . import inputs
-from .comparing import Measured, between, holm
+from .comparing import between, holm
 from .correlation import OTHER_DEVICES, SAME_DEVICES, Correlation, of_values
 from .decode import add
 from .difference_results import Compare, Difference, Differences
-from .estimation import estimate_tallies
 from .estimators import Level, Raw, fake_bias
 from .frequencies import estimate_cells
 from .inputs import Number
+from .measured import Measured, estimated, measured
 from .query import Place, opened
 from .results import text
 from .selection import which_survey
@@ -69,7 +69,8 @@ def difference(
     segment : str, optional
         For periods and values; otherwise all segments are added up.
     value : bool or str, optional
-        For periods and segments: one answer only.
+        For periods and segments: one answer only. Of a number question the mean is compared, in
+        its own units.
     confidence : float
         Of each interval, two-sided, in (0, 1).
     simultaneous : bool
@@ -134,12 +135,13 @@ def _of_two(
 ) -> Differences:
     """Compare each value's estimates of two sets of tallies."""
     asked = pair[0].question
-    only = None if value is None else asked.values[_symbol(asked, value)]
+    only = None if value is None else _value(asked, value)
     together = simultaneous and only is None
-    a, b = (_measured(side, confidence, together) for side in pair)
+    made = [estimated(side.tallies, confidence, together) for side in pair]
+    pair = (pair[0].noting(made[0].notes), pair[1].noting(made[1].notes))
     found = [
         between(one, two, correlation, one.value)
-        for one, two in zip(a, b, strict=True)
+        for one, two in zip(*map(measured, made), strict=True)
         if only is None or one.value == only
     ]
     if not found:
@@ -179,6 +181,7 @@ def _result(
         adjusted = holm([one.p_value for one in found])
         found = [replace(one, p_value=p) for one, p in zip(found, adjusted, strict=True)]
     asked = a.question
+    unit = 1.0 if asked.range is None else float(asked.range.width)
     return Differences(
         question=asked.id,
         version=asked.version,
@@ -195,27 +198,27 @@ def _result(
         confidence=float(inputs.exact("confidence", confidence)),
         simultaneous=simultaneous,
         correlation=correlation.assumption,
-        fake_bias=2 * fake_bias(asked.mechanism),
+        quantity="frequency" if asked.range is None else "mean",
+        fake_bias=2 * unit * fake_bias(asked.mechanism),
         notes=tuple(dict.fromkeys(note for side in pair for note in side.notes)),
         differences=tuple(found),
     )
-
-
-def _measured(side: Side, confidence: Number, simultaneous: bool) -> list[Measured]:
-    made = estimate_tallies(side.tallies, confidence=confidence, simultaneous=simultaneous)
-    return [
-        Measured(one.value, one.frequency, one.standard_error, one.low, one.high)
-        for one in made.estimates
-    ]
 
 
 def _raw(one: Raw) -> Measured:
     return Measured(None, one.frequency, one.standard_error, one.low, one.high)
 
 
+def _value(question: Question, value: Value | str) -> Value:
+    """Return what is estimated of a question under that name."""
+    if question.range is not None and value == "mean":
+        return "mean"
+    return question.values[_symbol(question, value)]
+
+
 def _symbol(question: Question, value: Value | str) -> int:
     """Return the symbol of an answer, which may be written as text."""
     if not question.values:
-        raise ParameterError(f"{question.id}: a {question.type} question has no values to choose")
+        raise ParameterError(f"{question.id} asks for a number: its mean is compared, no values")
     written = {text(each): each for each in question.values}
     return question.encode(written.get(value, value) if isinstance(value, str) else value)

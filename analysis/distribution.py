@@ -7,8 +7,11 @@ frequencies f, one step of expectation and maximisation is
 
 which takes O(k), for bands are differences of cumulative sums, and divides by nothing smaller
 than the probability of an output outside its band. The maximum itself is a few spikes, for the
-bands blur; with smoothing, each step ends in ``f_i <- (f_{i-1} + 2 f_i + f_{i+1}) / 4``, the ends
-of the grid being mirrors, and what comes out looks like a distribution. It is biased.
+bands blur. On a fine grid each step therefore ends in smoothing,
+``f_i <- (f_{i-1} + 2 f_i + f_{i+1}) / 4``, the ends of the grid being mirrors: biased, but nearer
+to the truth. On a coarse one the same weights reach across much of the range, and no number of
+devices removes that bias (two hills on 21 points at epsilon 1: a million devices leave 44 % in
+the wrong bins, and 3 % without smoothing); so there is none below :data:`FINE` points.
 
 It begins uniform and ends when a step changes the log-likelihood by less than :data:`GAIN`, or
 after :data:`STEPS`.
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
 GAIN = 1e-3
 STEPS = 5000
 BINS = 20
+FINE = 512
+"""Points from which on each step ends in smoothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,7 @@ class Bin:
     frequency: float
 
 
-def distribution(law: BandLaw, counts: Counts, *, smooth: bool = True) -> Floats:
+def distribution(law: BandLaw, counts: Counts, *, smooth: bool | None = None) -> Floats:
     """Return the frequency of each point of the grid; not negative, their sum is 1.
 
     Parameters
@@ -57,12 +62,13 @@ def distribution(law: BandLaw, counts: Counts, *, smooth: bool = True) -> Floats
     law : BandLaw
     counts : array of int64, shape (law.width,)
         Reports of each output, at least one in all.
-    smooth : bool
-        Whether each step ends in smoothing.
+    smooth : bool, optional
+        Whether each step ends in smoothing; otherwise if there are :data:`FINE` points.
     """
     with extra():
         import numpy as np
 
+    blur = law.k >= FINE if smooth is None else smooth
     n = int(counts.sum())
     seen = counts / n
     frequencies = np.full(law.k, 1 / law.k)
@@ -74,7 +80,7 @@ def distribution(law: BandLaw, counts: Counts, *, smooth: bool = True) -> Floats
             break
         before = likelihood
         frequencies = frequencies * law.gather(seen / outputs)
-        if smooth:
+        if blur:
             frequencies = smoothed(frequencies)
         frequencies /= frequencies.sum()
     return frequencies

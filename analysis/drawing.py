@@ -13,6 +13,7 @@ from deniable.protocol.errors import ParameterError
 from deniable.protocol.exact import canonical
 
 from .difference_results import Differences
+from .number_results import NumberEstimates
 from .results import EPSILON_UNIT, FIRST_UNIT, Estimates, EstimateSeries, text
 from .trend_results import Trend
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 MOST_BARS: Final = 60
 MOST_LINES: Final = 8
 
-Plottable = Estimates | EstimateSeries | Trend | Differences
+Plottable = Estimates | NumberEstimates | EstimateSeries | Trend | Differences
 
 _COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31",
@@ -46,11 +47,13 @@ def draw(figure: Figure, result: Plottable) -> None:
     if isinstance(result, EstimateSeries):
         if len(result) > 1:
             raise ParameterError("a plot shows one period; of several, plot a trend")
-        (result,) = result.frequencies
+        result = result.periods[0]
     if isinstance(result, Trend):
         remarks = _lines(figure, axes, result)
     elif isinstance(result, Differences):
         remarks = _points(figure, axes, result)
+    elif isinstance(result, NumberEstimates):
+        remarks = _statistics(figure, axes, result)
     else:
         remarks = _bars(figure, axes, result)
     title = result.title()
@@ -101,11 +104,23 @@ def _points(figure: Figure, axes: Axes, result: Differences) -> list[str]:
         axes, rows, [(one.low, one.high) for one in shown], [one.difference for one in shown], True
     )
     _name_rows(figure, axes, ["" if one.value is None else text(one.value) for one in shown])
-    axes.set_xlabel("B - A")
+    axes.set_xlabel(f"{result.quantity}, B - A")
     together = "all at once" if result.simultaneous else "each by itself"
     remarks.append(f"{100 * result.confidence:g} % intervals, {together}.")
     remarks.append(f"Errors {result.correlation}")
     return remarks
+
+
+def _statistics(figure: Figure, axes: Axes, result: NumberEstimates) -> list[str]:
+    """Draw one point for the mean, and one for each quantile."""
+    shown = result.statistics
+    ends = [(one.low, one.high) for one in shown]
+    _intervals(axes, range(len(shown)), ends, [one.estimate for one in shown], True)
+    names = ["mean" if one.level is None else f"quantile {one.level:g}" for one in shown]
+    _name_rows(figure, axes, names)
+    axes.set_xlabel("in the units of the question")
+    together = "all at once" if result.simultaneous else "each by itself"
+    return [f"{100 * result.confidence:g} % intervals, {together}.", *result.notes]
 
 
 def _lines(figure: Figure, axes: Axes, result: Trend) -> list[str]:
@@ -137,9 +152,10 @@ def _lines(figure: Figure, axes: Axes, result: Trend) -> list[str]:
         )
     figure.set_size_inches(_WIDTH, 4.8)
     _name_periods(axes, periods)
-    axes.set_ylabel("frequency")
+    axes.set_ylabel(result.quantity)
     figure.legend(loc="outside right upper", frameon=False)
-    remarks.append(f"Raw frequencies; {100 * result.confidence:g} % intervals, each by itself.")
+    kind = "Raw frequencies" if result.quantity == "frequency" else "Means"
+    remarks.append(f"{kind}; {100 * result.confidence:g} % intervals, each by itself.")
     remarks.append(
         "The noise of remembered answers is shared by the periods: steps are more certain than "
         "the intervals suggest, levels are not."

@@ -1,21 +1,27 @@
 """Raw estimates from supports: unbiased, with their standard errors and intervals.
 
-Nothing is clipped here. p and q are the mechanism's own, rationals over its integer thresholds,
-and every estimate is computed in integers up to one last division.
+Nothing is clipped here. p, q, 1 - p, 1 - q and p - q are the mechanism's own, rationals over its
+integer thresholds, each rounded once; all values are estimated at once, in arrays.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, overload
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.mechanisms import FrequencyOracle, Mechanism
 
 from .decode import Supports
 from .extras import extra
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
 
 FAKE_SHARE = 0.01
 """The share of fake devices whose possible bias is stated beside estimates and plans."""
@@ -32,6 +38,43 @@ class Raw:
     standard_error: float
     low: float
     high: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Raws(Sequence[Raw]):
+    """Many of them, each property an array of its own.
+
+    Attributes
+    ----------
+    frequency, standard_error, low, high : array of shape (k,)
+    """
+
+    frequency: Array
+    standard_error: Array
+    low: Array
+    high: Array
+
+    def __len__(self) -> int:
+        return len(self.frequency)
+
+    @overload
+    def __getitem__(self, index: int) -> Raw: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Raw, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Raw | tuple[Raw, ...]:
+        if isinstance(index, slice):
+            return tuple(self)[index]
+        return Raw(*(float(column[index]) for column in self._columns))
+
+    def __iter__(self) -> Iterator[Raw]:
+        columns = (column.tolist() for column in self._columns)
+        return (Raw(*row) for row in zip(*columns, strict=True))
+
+    @property
+    def _columns(self) -> tuple[Array, ...]:
+        return self.frequency, self.standard_error, self.low, self.high
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +117,7 @@ class Level:
         return _FEWEST * max(1.0, self.z / _COMMON_Z) ** 6
 
 
-def estimate_supports(
-    mechanism: FrequencyOracle, supports: Supports, level: Level
-) -> tuple[Raw, ...]:
+def estimate_supports(mechanism: FrequencyOracle, supports: Supports, level: Level) -> Raws:
     """Estimate a frequency from each count of supports among the reports that cover a value.
 
     ``f = (C/n - q) / (p - q)`` with the plug-in standard error for independently sampled devices,
@@ -95,7 +136,7 @@ def estimate_supports(
 
     Returns
     -------
-    tuple of Raw
+    Raws
         Unbiased, unclipped, in the order of ``supports``.
 
     Raises
@@ -103,7 +144,7 @@ def estimate_supports(
     ParameterError
         If no report covers a value.
     MissingExtraError
-        If an exact interval is needed and scipy is absent.
+        If numpy is absent, or an exact interval is needed and scipy is.
 
     References
     ----------
@@ -111,9 +152,22 @@ def estimate_supports(
     USENIX Security 2017.
     Clopper, Pearson. The use of confidence or fiducial limits. Biometrika 1934.
     """
-    if min(supports.trials) < 1:
+    with extra():
+        import numpy as np
+    count, n = np.array(supports.counts, float), np.array(supports.trials, float)
+    if n.min() < 1:
         raise ParameterError("too few devices: no report says anything about one of the values")
-    return tuple(_Line.of(mechanism).estimates(supports, level))
+    p, q, gap = float(mechanism.p), float(mechanism.q), float(mechanism.p - mechanism.q)
+    frequency = (count / n - q) / gap
+    g = np.clip(count / n, q, p)
+    rest = np.clip((n - count) / n, float(1 - mechanism.p), float(1 - mechanism.q))
+    error = np.sqrt(g * rest / n) / gap
+    low, high = frequency - level.z * error, frequency + level.z * error
+    few = n * np.minimum(g, rest) < level.fewest
+    if few.any():
+        ends = clopper_pearson(count[few], n[few], level.tail)
+        low[few], high[few] = ((end - q) / gap for end in ends)
+    return Raws(frequency, error, low, high)
 
 
 def fake_bias(mechanism: Mechanism) -> float:
@@ -124,51 +178,33 @@ def fake_bias(mechanism: Mechanism) -> float:
     return FAKE_SHARE * float(mechanism.leverage)
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """The affine map from counts to frequencies; p and q in units of 1/scale."""
+def clopper_pearson(count: Any, n: Any, tail: float) -> tuple[Array, Array]:
+    """Return the exact intervals for proportions, ``tail`` beyond either end.
 
-    p: int
-    q: int
-    scale: int
+    Parameters
+    ----------
+    count, n : array or float
+        Successes and trials.
+    tail : float
 
-    @classmethod
-    def of(cls, mechanism: FrequencyOracle) -> _Line:
-        p, q = mechanism.p, mechanism.q
-        scale = math.lcm(p.denominator, q.denominator)
-        return cls(int(p * scale), int(q * scale), scale)
+    Returns
+    -------
+    low, high : array
 
-    def estimates(self, supports: Supports, level: Level) -> Iterator[Raw]:
-        z, fewest = level.z, level.fewest
-        for count, n in zip(supports.counts, supports.trials, strict=True):
-            frequency = (count * self.scale - n * self.q) / (n * (self.p - self.q))
-            expected, error = self.spread(count, n)
-            if min(expected, n - expected) >= fewest:
-                low, high = frequency - z * error, frequency + z * error
-            else:
-                low, high = map(self.debias, clopper_pearson(count, n, level.tail))
-            yield Raw(frequency, error, low, high)
+    References
+    ----------
+    Clopper, Pearson. The use of confidence or fiducial limits. Biometrika 1934.
 
-    def debias(self, share: float) -> float:
-        return (share - self.q / self.scale) * (self.scale / (self.p - self.q))
-
-    def spread(self, count: int, n: int) -> tuple[float, float]:
-        """Return n times the clipped g, and the standard error of the frequency."""
-        total = n * self.scale
-        share = min(max(count * self.scale, n * self.q), n * self.p)
-        deviation = math.sqrt(share * (total - share) / (total * total * n))
-        return share / self.scale, deviation * (self.scale / (self.p - self.q))
-
-
-def clopper_pearson(count: int, n: int, tail: float) -> tuple[float, float]:
-    """Return the exact interval for a proportion, ``tail`` beyond either end.
-
+    Examples
+    --------
     >>> low, high = clopper_pearson(0, 500, 0.025)
-    >>> low, round(high, 6)
+    >>> float(low), round(float(high), 6)
     (0.0, 0.007351)
     """
     with extra():
+        import numpy as np
         from scipy.special import betainccinv, betaincinv
-    low = 0.0 if count == 0 else float(betaincinv(count, n - count + 1, tail))
-    high = 1.0 if count == n else float(betainccinv(count + 1, n - count, tail))
+    some, others = np.maximum(count, 1), np.maximum(n - count, 1)
+    low = np.where(count > 0, betaincinv(some, n - some + 1, tail), 0.0)
+    high = np.where(n > count, betainccinv(n - others + 1, others, tail), 1.0)
     return low, high

@@ -13,7 +13,7 @@ from .decode import decode
 from .estimators import Level, Raw, estimate_supports
 
 
-def estimate_cells(mechanism: Mechanism, cells: Sequence[int], level: Level) -> tuple[Raw, ...]:
+def estimate_cells(mechanism: Mechanism, cells: Sequence[int], level: Level) -> Sequence[Raw]:
     """Return the unbiased frequency of each symbol 0..k-1 with its error and interval.
 
     Parameters

@@ -30,8 +30,8 @@ class Statistic:
     level : float or None
         Of a quantile: the share of devices at or below it.
     estimate : float
-        A mean is unbiased and may lie outside the range. A quantile is that of the smoothed
-        distribution, moved to the nearest end of its interval where smoothing took it outside.
+        A mean is unbiased and may lie outside the range. A quantile is that of the most likely
+        distribution, moved to the nearest end of its interval where it lies outside.
     standard_error : float or None
         Of a mean.
     low, high : float
@@ -79,8 +79,9 @@ class NumberEstimates(Context):
     statistics : tuple of Statistic
         The mean first.
     distribution : tuple of DistributionBin
-        Smoothed maximum likelihood, biased and without errors; empty for 1bitmean, which tells
-        the mean alone, and for a mean of periods.
+        Maximum likelihood, on grids of 512 points and more with smoothing: biased and without
+        errors, see :mod:`deniable.analysis.distribution`. Empty for 1bitmean, which tells the
+        mean alone, and for a mean of periods.
     notes : tuple of str
     """
 
@@ -162,8 +163,8 @@ class NumberEstimates(Context):
             for one in self.distribution
         ]
         note = (
-            "Maximum likelihood with smoothing: biased, and without errors; trust the intervals "
-            "of quantiles. A bin holds both its ends."
+            "The most likely distribution: biased, and without errors; trust the intervals of "
+            "quantiles. A bin holds both its ends."
         )
         return Section("Distribution", ("from", "to", "frequency"), rows, (note,))
 

@@ -55,12 +55,12 @@ def require_plot(path: Path) -> None:
 def plot(result: Plottable, path: Path | str) -> None:
     """Draw a result into a file, written whole or not at all.
 
-    Estimates become bars with intervals, a trend lines with bands, differences points with
-    intervals about 0.
+    Estimates become bars with intervals (of a number: points), a trend lines with bands,
+    differences points with intervals about 0.
 
     Parameters
     ----------
-    result : Estimates, EstimateSeries of one period, Trend or Differences
+    result : Estimates, NumberEstimates, EstimateSeries of one period, Trend or Differences
     path : path
         Ends in ``.svg`` or ``.png``.
 

@@ -11,7 +11,7 @@ from deniable.protocol.tally import Tally
 
 from .estimation import estimate_tallies
 from .inputs import Number
-from .numbers import estimate_numbers
+from .number_estimation import estimate_numbers
 from .pooling import POOLS, pool_mean, pool_numbers
 from .results import EstimateSeries
 from .selection import Selection, absent, select, which_survey

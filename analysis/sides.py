@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deniable.protocol.errors import ParameterError, SourceError
 from deniable.protocol.period_state import PeriodState
@@ -44,6 +44,10 @@ class Side:
     def period(self) -> str:
         """When."""
         return self.tallies[0].period
+
+    def noting(self, notes: tuple[str, ...]) -> Side:
+        """Return the same with further remarks."""
+        return replace(self, notes=(*notes, *self.notes))
 
     @property
     def n(self) -> int:

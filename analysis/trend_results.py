@@ -15,6 +15,7 @@ from deniable.protocol.exact import canonical
 from deniable.protocol.question import Value
 
 from .estimators import FAKE_SHARE
+from .measured import Quantity
 from .render import Record, Section
 from .results import EPSILON_UNIT, FIRST_UNIT, decimals, text
 
@@ -26,12 +27,12 @@ SHARED = (
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One answer's frequency in one period.
+    """One answer's frequency in one period, or the mean of a number.
 
     Attributes
     ----------
     value : bool, str or int
-        The answer, or the statistic of a number question.
+        The answer; "mean" of a number question.
     period : str
     n : int
         Devices that reported.
@@ -63,6 +64,8 @@ class Trend:
         Of one device, over all its periods while its answer does not change, and of one report.
     confidence : float
         Of each interval by itself.
+    quantity : "frequency" or "mean"
+        What is estimated; a mean is in the question's own units.
     fake_bias : float
         By how much 1 % of fake devices could move a point.
     notes : tuple of str
@@ -77,13 +80,14 @@ class Trend:
     epsilon: Decimal
     epsilon_first: Decimal | None
     confidence: float
+    quantity: Quantity
     fake_bias: float
     notes: tuple[str, ...]
     points: tuple[Point, ...]
 
     columns: ClassVar[tuple[str, ...]] = (
         "question", "version", "segment", "mechanism", "epsilon", "epsilon_first", "confidence",
-        "value", "period", "n", "estimate", "standard_error", "low", "high",
+        "quantity", "value", "period", "n", "estimate", "standard_error", "low", "high",
     )  # fmt: skip
 
     @property
@@ -103,6 +107,7 @@ class Trend:
             "epsilon": float(self.epsilon),
             "epsilon_first": None if self.epsilon_first is None else float(self.epsilon_first),
             "confidence": self.confidence,
+            "quantity": self.quantity,
         }
 
     def records(self) -> list[Record]:
@@ -121,7 +126,7 @@ class Trend:
 
     def sections(self) -> tuple[Section, ...]:
         """Return the series for people, rounded to two digits of their errors."""
-        columns = ("value", "period", "n", "frequency", "standard error", "low", "high")
+        columns = ("value", "period", "n", self.quantity, "standard error", "low", "high")
         rows = [_row(point) for point in self.points]
         return (Section(self.title(), columns, rows, (*self._legend(), SHARED, *self.notes)),)
 
@@ -133,14 +138,15 @@ class Trend:
         return ", ".join([*head, *filter(None, [self.segment]), f"n = {n} devices a period"])
 
     def _legend(self) -> Iterator[str]:
-        yield (
-            "Frequencies raw (unbiased, may be below 0 or above 1); "
-            f"{100 * self.confidence:g} % intervals, each by itself."
-        )
+        kind = "Means (unbiased, may lie outside the range)"
+        if self.quantity == "frequency":
+            kind = "Frequencies raw (unbiased, may be below 0 or above 1)"
+        yield f"{kind}; {100 * self.confidence:g} % intervals, each by itself."
         first = self.epsilon_first
         one = "" if first is None else f"; {canonical(first)} {FIRST_UNIT}"
         yield f"{self.mechanism}, epsilon {canonical(self.epsilon)} {EPSILON_UNIT}{one}."
-        yield f"{100 * FAKE_SHARE:g} % fake devices could move a frequency by {self.fake_bias:.2g}."
+        fakes = f"{100 * FAKE_SHARE:g} % fake devices"
+        yield f"{fakes} could move a {self.quantity} by {self.fake_bias:.2g}."
 
 
 def _row(point: Point) -> tuple[str, ...]:

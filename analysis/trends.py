@@ -8,6 +8,8 @@ from deniable.protocol.errors import ParameterError
 from deniable.protocol.question import Value
 
 from .inputs import Number
+from .measured import measured, quantity
+from .number_results import NumberEstimates
 from .query import Place, estimate
 from .results import Estimates, text
 from .trend_results import Point, Trend
@@ -34,7 +36,7 @@ def trend(
     source, token, survey, version, segment
         As for :func:`deniable.analysis.estimate`; periods of one version only.
     value : bool or str, optional
-        One answer only.
+        One answer only. Of a number question the mean is followed.
     last : int, optional
         The last so many released periods; otherwise all.
     confidence : float
@@ -65,7 +67,7 @@ def trend(
         every=last is None,
         confidence=confidence,
     )
-    periods = found.frequencies
+    periods = found.periods
     newest = periods[-1]
     series: dict[Value | int, list[Point]] = {}
     for period in periods:
@@ -73,7 +75,7 @@ def trend(
             if value is None or text(point.value) == text(value):
                 series.setdefault(point.value, []).append(point)
     if not series:
-        known = ", ".join(text(one.value) for one in newest.estimates[:8])
+        known = ", ".join(text(one.value) for one in measured(newest)[:8])
         raise ParameterError(f"{question}: value must be one of its estimates: {known}")
     return Trend(
         question=question,
@@ -83,26 +85,27 @@ def trend(
         epsilon=newest.epsilon,
         epsilon_first=newest.epsilon_first,
         confidence=newest.confidence,
+        quantity=quantity(newest),
         fake_bias=newest.fake_bias,
         notes=tuple(_notes(periods)),
         points=tuple(point for points in series.values() for point in points),
     )
 
 
-def _points(period: Estimates) -> Iterable[Point]:
+def _points(period: Estimates | NumberEstimates) -> Iterable[Point]:
     return (
         Point(
-            value=one.value,
+            value="mean" if one.value is None else one.value,
             period=str(period.period),
             n=period.n,
-            estimate=one.frequency,
+            estimate=one.estimate,
             standard_error=one.standard_error,
             low=one.low,
             high=one.high,
         )
-        for one in period.estimates
+        for one in measured(period)
     )
 
 
-def _notes(periods: Iterable[Estimates]) -> Iterable[str]:
+def _notes(periods: Iterable[Estimates | NumberEstimates]) -> Iterable[str]:
     return (f"{period.period}: {note}" for period in periods for note in period.notes)

@@ -3,11 +3,13 @@
 Device side: one report of each of n devices, by this project's simulator and by the peers'
 clients. Server side: from those reports to the estimates of all k values. The peers give bare
 frequencies, this project standard errors and intervals as well; "counts" is its server side up
-to the supports of each value, all but the affine map. Peers run in an interpreter of
-their own, those that take long on fewer users, and are scaled to n. Both are timed in seconds of
-the processor, for everything here runs on one, and the shortest of several rounds counts; every
-ratio is to the fastest peer. Last, k = 4096 values and a
-million devices, whole estimates.
+to the supports of each value, all but the affine map.
+
+Peers run in an interpreter of their own, those that take long on fewer users, and are scaled to
+n. Both are timed in seconds of the processor, for everything here runs on one; the shortest of
+several rounds counts, and every ratio is to the fastest peer. Then, in seconds of the clock, whole
+estimates of k = 4096 values and a million devices; and the tallies of a billion devices, as
+``deniable simulate`` draws them.
 """
 
 from __future__ import annotations
@@ -29,9 +31,10 @@ from deniable.analysis import estimate_tallies
 from deniable.analysis.decode import decode
 from deniable.analysis.estimators import Level
 from deniable.analysis.frequencies import estimate_cells
-from deniable.analysis.simulation import draw_reports, draw_tallies, fold
+from deniable.analysis.simulation import draw_reports, draw_tallies, fold, simulator
+from deniable.analysis.simulation.reports import Counted
 from deniable.protocol.draws import KeyedDraws
-from deniable.protocol.mechanisms import FrequencyOracle, Mechanism, build, named
+from deniable.protocol.mechanisms import MECHANISMS, FrequencyOracle, Mechanism, build, named
 from deniable.protocol.survey import parse_survey
 from deniable.protocol.tally import Tally
 
@@ -189,6 +192,22 @@ def large_tally(name: str, cells: list[int]) -> Tally:
     return Tally(question, "2026-11-30", None, LARGE_N, tuple(cells))
 
 
+def billion(values: tuple[int, ...] = (100, LARGE_K), periods: int = 7) -> None:
+    """Print how long the tallies of a billion devices take; of what is drawn singly, a million."""
+    print(f"\nTallies of {periods} periods, with a second round where there is one")
+    rng = np.random.default_rng(3)
+    for name, cls in MECHANISMS.items():
+        line = f"{name:<12}"
+        for k in values:
+            mechanism = build(name, k, EPSILON, EPSILON / 2 if cls.two_rounds else None)
+            n = 10**9 if isinstance(simulator(mechanism), Counted) else 10**6
+            population = rng.multinomial(n, np.full(k, 1 / k))
+            started = time.perf_counter()
+            draw_tallies(mechanism, population, rng, periods)
+            line += f"   k = {k}, n = {n:.0e}: {time.perf_counter() - started:6.3f} s"
+        print(line, flush=True)
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -207,6 +226,7 @@ def main() -> None:
         missing.update(compare(k, options.devices, options.rounds, options.peers))
         client(k)
     large()
+    billion()
     if missing:
         print(f"\nNot installed: {', '.join(sorted(missing))}. In an environment of its own,")
         print(f"  {INSTALL}")

@@ -1,4 +1,4 @@
-"""Every command has help, and docs/commands.md says what it says."""
+"""Every command has help, and the generated pages say what commands and mechanisms say."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from types import ModuleType
 import click
 import pytest
 
+from deniable.protocol.mechanisms import MECHANISMS
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def load_generator() -> ModuleType:
-    """docs/generate.py, which is a program and in no package."""
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+def load_generator(name: str) -> ModuleType:
+    """A module of docs/, which are programs and in no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -24,7 +26,8 @@ def load_generator() -> ModuleType:
     return module
 
 
-generate = load_generator()
+generate = load_generator("generate")
+mechanisms = load_generator("generate_mechanisms")
 SCRIPTS: dict[str, str] = generate.scripts()
 
 Program = click.Command | argparse.ArgumentParser
@@ -136,3 +139,24 @@ def test_a_stale_reference_is_replaced_and_a_missing_one_added() -> None:
     assert generate.update(page, "b", "other\n") == (
         page + "\n## `b`\n\n<!-- begin b -->\nother\n<!-- end b -->\n"
     )
+
+
+def test_the_figures_of_the_mechanisms_are_current() -> None:
+    page = mechanisms.PAGE.read_text(encoding="utf-8")
+    assert mechanisms.update(page) == page, "run `make docs`"
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_mechanism_has_its_figures_and_a_word_on_when_to_use_it(name: str) -> None:
+    page = mechanisms.PAGE.read_text(encoding="utf-8")
+    assert f"### `{name}`" in page
+    prose = page[: page.index("<!-- begin overview -->")]
+    assert f"`{name}`" in prose
+
+
+def test_figures_of_the_literature_are_in_the_tables() -> None:
+    """The variance of OUE is 4E/(E-1)^2, and of GRR (E+k-2)/(E-1)^2, near a frequency of 0."""
+    rows = {row[:2]: row for row in mechanisms.rows("oue")}
+    assert rows["4096", "1"][2:6] == ("0.5", "0.2689", "3.683", "4,097")
+    rows = {row[:2]: row for row in mechanisms.rows("grr")}
+    assert rows["16", "1"][2:6] == ("0.1534", "0.05644", "5.662", "16")

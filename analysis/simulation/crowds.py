@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from deniable.protocol.errors import ParameterError
 from deniable.protocol.mechanisms import Mechanism
 
 from .registry import simulator
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Integers = NDArray[np.int64]
+
+MAX_BY_REPORT = 10**9
+"""Devices that are drawn one by one at most."""
 
 _CHUNK = 1 << 24
 """Cells of working memory for the reports of as many devices as are drawn at once."""
@@ -53,7 +57,7 @@ def draw_tallies(
     Raises
     ------
     ParameterError
-        If this version cannot simulate the mechanism.
+        If this version cannot simulate the mechanism, or not so many devices.
     """
     drawn = simulator(mechanism)
     repeats = periods if drawn.second else 1
@@ -70,10 +74,15 @@ def _by_report(
 ) -> list[Integers]:
     import numpy as np
 
+    if population.sum() > MAX_BY_REPORT:
+        raise ParameterError(
+            f"{drawn.mechanism.name} is drawn report by report; ask for {MAX_BY_REPORT} devices "
+            "at most"
+        )
     shape = drawn.mechanism.shape
     tallies = [np.zeros(shape.cells, dtype=np.int64) for _ in range(periods)]
     width = shape.width if shape.kind == "bits" else 8
-    for symbols in _chunks(population, max(1, _CHUNK // (width * drawn.lanes))):
+    for symbols in _chunks(population, max(1, _CHUNK // width)):
         permanent = drawn.permanent(symbols, rng)
         for tally in tallies:
             tally += count(shape, drawn.instant(permanent, rng))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from deniable.protocol.mechanisms import Mechanism
 from deniable.protocol.response import Shape
@@ -42,9 +42,6 @@ class Simulator(ABC, Generic[M]):
     ----------
     mechanism : Mechanism
     """
-
-    lanes: ClassVar[int] = 1
-    """Working memory of one device, in units of its response."""
 
     def __init__(self, mechanism: M) -> None:
         self.mechanism = mechanism

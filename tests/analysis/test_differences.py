@@ -17,14 +17,15 @@ import conformance
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from survey_documents import boolean_table, choice_table, make_survey
+from survey_documents import ABSENT, boolean_table, choice_table, make_survey
 from tally_places import released, state, tally, write_store
 
-from deniable.analysis import Differences, difference, estimate
+from deniable.analysis import Differences, difference, estimate, trend
 from deniable.analysis.cli import main
 from deniable.analysis.comparing import Measured, between, holm, p_value
 from deniable.analysis.correlation import OTHER_DEVICES, SAME_DEVICES, Correlation, of_values
 from deniable.analysis.difference_results import p_text
+from deniable.analysis.plots import picture
 from deniable.protocol.errors import ParameterError, SourceError
 from deniable.protocol.mechanisms import FrequencyOracle, build
 from deniable.protocol.period_state import PeriodState
@@ -387,6 +388,50 @@ def test_of_a_yes_no_question_only_true_is_estimated(tmp_path: Path) -> None:
     assert [one.value for one in made.differences] == [True]
     with pytest.raises(ParameterError, match="one estimate, of true"):
         difference("dark", store, periods=days, value=False)
+
+
+def test_the_mean_of_a_number(tmp_path: Path) -> None:
+    """1bitmean over 10..50 in the cells of two bits: twice the error of a mean, in its units."""
+    table = boolean_table(
+        type="number",
+        range={"low": 10, "high": 50, "steps": 40},
+        mechanism="1bitmean",
+        epsilon=2,
+        epsilon_first=ABSENT,
+        default=ABSENT,
+    )
+    asked = make_survey({"visits": table}, max_epsilon=16).questions["visits"]
+    days = ("2026-11-29", "2026-11-30")
+    tallies = [
+        tally(asked, cells, day, segment)
+        for day, counted in zip(days, ([600, 400], [450, 550]), strict=True)
+        for cells, segment in ((counted, "stable"), (counted[::-1], "beta"))
+    ]
+    store = write_store(tmp_path / "c.db", tallies)
+    made = difference("visits", store, periods=days, segment="stable")
+    (one,) = made.differences
+    a, b = (estimate("visits", store, period=day, segment="stable").numbers[0].mean for day in days)
+    assert (one.value, made.quantity) == ("mean", "mean")
+    assert (one.estimate_a, one.estimate_b) == (a.estimate, b.estimate)
+    # Bits of p = e^2/(e^2+1): a mean is 10 + 40 (share - q)/(p - q).
+    gap = math.tanh(1)
+    assert one.difference == pytest.approx(40 * 0.15 / gap)
+    assert one.standard_error == pytest.approx(
+        40 * math.sqrt((0.4 * 0.6 + 0.55 * 0.45) / 1000) / gap
+    )
+    (other,) = difference(
+        "visits", store, segments=("beta", "stable"), period=days[0], value="mean"
+    ).differences
+    assert other.difference == pytest.approx(-40 * 0.2 / gap)
+    points = trend("visits", store, segment="stable").points
+    assert [(point.value, point.estimate) for point in points] == [
+        ("mean", a.estimate),
+        ("mean", b.estimate),
+    ]
+    with pytest.raises(ParameterError, match="asks for a number: its mean is compared"):
+        difference("visits", store, values=("10", "20"))
+    for result in (made, trend("visits", store), estimate("visits", store)):
+        assert b"mean" in picture(result, "svg")
 
 
 # How it is printed

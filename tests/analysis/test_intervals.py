@@ -24,7 +24,7 @@ def made(name: str, k: int, epsilon: Decimal) -> FrequencyOracle:
 
 def estimated(
     mechanism: FrequencyOracle, counts: Sequence[int], n: int, level: Level
-) -> tuple[Raw, ...]:
+) -> Sequence[Raw]:
     return estimate_supports(mechanism, Supports(counts, (n,) * len(counts)), level)
 
 

@@ -60,7 +60,7 @@ def test_a_single_report_claims_no_certainty(name: str) -> None:
         cells[out] = 1
         found = estimate_mean(built, cells, LEVEL)
         assert found.standard_error > 0.25
-        assert found.low < 0.5 < found.high
+        assert found.high - found.low > 1
 
 
 @pytest.mark.parametrize("first", [None, "0.5"])

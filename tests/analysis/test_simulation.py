@@ -280,3 +280,9 @@ def test_an_unknown_mechanism_is_refused() -> None:
 
     with pytest.raises(ParameterError, match="other cannot be simulated; only grr, "):
         draw_tallies(Other(), np.array([1]), np.random.default_rng(1))  # type: ignore[arg-type]
+
+
+def test_too_many_devices_to_draw_one_by_one_are_refused() -> None:
+    population = np.array([10**9, 1])
+    with pytest.raises(ParameterError, match="ss is drawn report by report; ask for 1000000000 d"):
+        draw_tallies(build("ss", 2, Decimal(1)), population, np.random.default_rng(1))

@@ -1,0 +1,55 @@
+"""What differences and trends need of an estimate, whatever kind of question it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from deniable.protocol.question import Value
+from deniable.protocol.tally import Tally
+
+from .estimation import estimate_tallies
+from .inputs import Number
+from .number_estimation import estimate_numbers
+from .number_results import NumberEstimates
+from .results import Estimates
+
+Quantity = Literal["frequency", "mean"]
+"""What is compared: how many gave an answer, or the mean of a number in its own units."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One raw estimate: what it is of, and its error and interval."""
+
+    value: Value | int | None
+    estimate: float
+    standard_error: float
+    low: float
+    high: float
+
+
+def quantity(made: Estimates | NumberEstimates) -> Quantity:
+    """Return what ``made`` measures."""
+    return "frequency" if isinstance(made, Estimates) else "mean"
+
+
+def measured(made: Estimates | NumberEstimates) -> list[Measured]:
+    """Return every frequency; of a number the mean, for quantiles have no standard error."""
+    if isinstance(made, Estimates):
+        return [
+            Measured(one.value, one.frequency, one.standard_error, one.low, one.high)
+            for one in made.estimates
+        ]
+    mean = made.mean
+    return [Measured("mean", mean.estimate, mean.standard_error or 0.0, mean.low, mean.high)]
+
+
+def estimated(
+    tallies: Sequence[Tally], confidence: Number, simultaneous: bool
+) -> Estimates | NumberEstimates:
+    """Estimate frequencies, or a number's mean alone, as the question asks."""
+    if tallies[0].question.range is None:
+        return estimate_tallies(tallies, confidence=confidence, simultaneous=simultaneous)
+    return estimate_numbers(tallies, quantiles=(), confidence=confidence)
