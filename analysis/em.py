@@ -76,7 +76,7 @@ def maximum_likelihood(
         raise ParameterError(f"post_process em knows no likelihood of {mechanism.name}")
     if names_one(mechanism):
         cells = counted.counts if isinstance(counted, Supports) else counted
-        return fill(cells, mechanism.p, mechanism.q), EXACT
+        return fill([int(cell) for cell in cells], mechanism.p, mechanism.q), EXACT
     if isinstance(counted, Supports) or mechanism.shape.kind == "bits":
         supports = counted if isinstance(counted, Supports) else decode(mechanism, counted)
         return composite(supports, float(mechanism.p), float(mechanism.q)), COMPOSITE

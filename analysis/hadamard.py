@@ -27,7 +27,7 @@ def hadamard(mechanism: FrequencyOracle, cells: Sequence[int]) -> Supports:
         import numpy as np
     n = sum(cells)
     balance = walsh_hadamard(np.array(cells, dtype=np.int64))[1 : mechanism.k + 1]
-    return Supports(((n + balance) // 2).tolist(), (n,) * mechanism.k)
+    return Supports((n + balance) // 2, np.full(mechanism.k, n))
 
 
 def walsh_hadamard(column: npt.NDArray[Item]) -> npt.NDArray[Item]:
@@ -49,11 +49,12 @@ def walsh_hadamard(column: npt.NDArray[Item]) -> npt.NDArray[Item]:
     """
     with extra():
         import numpy as np
-    rows = column
-    width = 1
-    while width < len(column):
-        pairs = rows.reshape(-1, 2, width)
-        upper, lower = pairs[:, 0], pairs[:, 1]
-        rows = np.concatenate([upper + lower, upper - lower], axis=1)
-        width *= 2
-    return rows.reshape(-1)
+    rows, spare = column.copy(), np.empty_like(column)
+    width = len(column) // 2
+    while width:
+        pairs, sums = rows.reshape(-1, 2, width), spare.reshape(-1, 2, width)
+        np.add(pairs[:, 0], pairs[:, 1], out=sums[:, 0])
+        np.subtract(pairs[:, 0], pairs[:, 1], out=sums[:, 1])
+        rows, spare = spare, rows
+        width //= 2
+    return rows

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,9 +17,9 @@ class Supports:
 
     Attributes
     ----------
-    counts, trials : sequence of int
+    counts, trials : sequence or array of int
         One for each symbol; 0 <= count <= trials.
     """
 
-    counts: Sequence[int]
-    trials: Sequence[int]
+    counts: Sequence[int] | NDArray[np.int64]
+    trials: Sequence[int] | NDArray[np.int64]

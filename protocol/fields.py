@@ -138,7 +138,7 @@ class Fields:
         if not fits(number, NUMBER_PLACES):
             self.problem(key, f"has more than {NUMBER_PLACES} decimal places", "round it")
             return None
-        return Decimal(canonical(number))  # not 0e-999999999: its fraction has as many digits
+        return Decimal(canonical(number))  # a million trailing zeros make slow fractions
 
     def table(self, key: str, known: Collection[str]) -> Fields:
         """Open a table within this one; mistakes in it are noted under its key."""

@@ -93,5 +93,5 @@ def _fraction(value: numbers.Real) -> Fraction:
 
 
 def _moderate(value: Decimal) -> Decimal | int:
-    """Return 0 for 0e999999, and for what is nearer to 0 than any float, such as 1e-999999."""
-    return value if value and value.adjusted() > -400 else 0
+    """Return 0 for what is nearer to 0 than any float, such as 1e-999999."""
+    return 0 if value.adjusted() < -400 else value

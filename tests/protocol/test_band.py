@@ -158,6 +158,18 @@ def test_piecewise_has_the_width_of_least_worst_variance(epsilon: str) -> None:
         assert worst(chosen) == min(every)
 
 
+@pytest.mark.parametrize("k", [3, 4, 5])
+def test_piecewise_changes_its_width_at_the_right_epsilon(k: int) -> None:
+    """On coarse grids every term of the difference decides for some of these."""
+    widths = set()
+    for epsilon in (Decimal(n) / 40 for n in range(1, 201)):
+        chosen = Piecewise.resolve(k, epsilon, None)
+        widths.add(chosen.width_of_band)
+        every = [worst(Piecewise.of_width(k, epsilon, c)) for c in range(1, k + 1)]
+        assert worst(chosen) == min(every)
+    assert widths == set(range(1, k))
+
+
 @pytest.mark.parametrize(("epsilon", "ratio"), [("1", 1.031), ("2", 1.124), ("4", 1.491)])
 def test_the_published_width_is_worse_where_variance_is_largest(epsilon: str, ratio: float) -> None:
     chosen, narrow = resolve(Piecewise, 4096, epsilon), published(4096, epsilon)
