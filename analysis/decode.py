@@ -14,6 +14,7 @@ from deniable.protocol.mechanisms import FrequencyOracle
 
 from .hadamard import hadamard
 from .hashing import hashed
+from .extras import extra
 from .supports import Supports
 from .windows import window
 
@@ -49,8 +50,10 @@ def add(tallies: Sequence[Sequence[int]]) -> tuple[int, ...]:
 
 def affine(mechanism: FrequencyOracle, cells: Sequence[int]) -> Supports:
     """A cell is a value's supports; the last cell of a bits row counts its reports."""
-    counts = tuple(cells[: mechanism.k])
-    return Supports(counts, (mechanism.shape.reports(cells),) * mechanism.k)
+    with extra():
+        import numpy as np
+    n = mechanism.shape.reports(cells)
+    return Supports(np.array(cells[: mechanism.k], np.int64), np.full(mechanism.k, n))
 
 
 DECODERS: Final[Mapping[str, Decoder]] = {

@@ -49,7 +49,7 @@ def hashed(mechanism: FrequencyOracle, cells: Sequence[int]) -> Supports:
         block, rows = rows[: g**place], rows[g**place :]
         counts = (by_symbol(block, place).T + counts).ravel()
         place += 1
-    return Supports(counts[: mechanism.k].tolist(), (sum(cells),) * mechanism.k)
+    return Supports(counts[: mechanism.k], np.full(mechanism.k, sum(cells)))
 
 
 def by_symbol(block: Counts, place: int) -> Counts:

@@ -35,7 +35,7 @@ QUESTION_KEYS = (
 )  # fmt: skip
 COMPILED_KEYS = (*QUESTION_KEYS, "id", "hash")
 _TYPES = ("boolean", "choice", "number")
-_STEPS = 1000
+_STEPS = 100
 _ANY_RANGE = Range(MAX_NUMBER.copy_negate(), MAX_NUMBER, _STEPS)
 """Read in place of a mistaken range: no default lies outside it."""
 

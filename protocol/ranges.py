@@ -19,6 +19,9 @@ from .errors import ParameterError
 from .exact import canonical
 
 
+_MOST_DIGITS = 1000
+
+
 @dataclass(frozen=True)
 class Range:
     """``steps`` equal steps from ``low`` to ``high``, and so ``steps`` + 1 points.
@@ -77,7 +80,7 @@ def _number(value: object) -> int | Decimal | Fraction | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, Decimal):
-        return _moderate(value) if value.is_finite() else None
+        return _moderate(value) if value.is_finite() and _is_short(value) else None
     try:
         if isinstance(value, numbers.Integral):
             return operator.index(value)
@@ -90,6 +93,11 @@ def _fraction(value: numbers.Real) -> Fraction:
     """Return a real number exactly, of more digits than a float if its type has them."""
     ratio = getattr(value, "as_integer_ratio", None)
     return Fraction(float(value)) if ratio is None else Fraction(*ratio())
+
+
+def _is_short(value: Decimal) -> bool:
+    """Whether its digits are soon divided; nothing that was measured has more."""
+    return len(value.as_tuple().digits) <= _MOST_DIGITS
 
 
 def _moderate(value: Decimal) -> Decimal | int:

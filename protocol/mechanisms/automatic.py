@@ -3,9 +3,10 @@
 The least variance wins among the mechanisms whose variance is exact (``automatic``) and that give
 away no more than they must:
 
-- lifetime: ``classes`` is known and at most k, so changing answers cost at most k * epsilon;
+- lifetime: changing answers cost at most k * epsilon, and changing numbers at most 2 * epsilon, for
+  numbers change as a matter of course (``classes``);
 - linkability: the setup and the permanent response carry at most :data:`MAX_FINGERPRINT_BITS`,
-  or, where the domain alone has more, at most one bit more than a symbol of it;
+  or, where the choices alone have more, at most one bit more than a symbol of them;
 - with a second round: of what one changed day reveals no more than ``ln(p2/q2)`` (``flips`` is 1).
 
 A mechanism whose own setting shows too much is taken with the best of its settings that does
@@ -117,8 +118,9 @@ def _against(mechanism: Mechanism, linkable: bool) -> str:
         return "its variance is approximate"
     if mechanism.shape.size > MAX_RESPONSE_BYTES:
         return "its responses are too long"
-    if mechanism.classes is None or mechanism.classes > mechanism.k:
-        return "changing answers cost more than k * epsilon"
+    most = mechanism.k if mechanism.asks == "choice" else 2
+    if mechanism.classes is None or mechanism.classes > most:
+        return f"changing answers cost more than {most} * epsilon"
     if linkable:
         return ""
     if mechanism.fingerprint_bits > max(MAX_FINGERPRINT_BITS, math.log2(mechanism.k) + 1):

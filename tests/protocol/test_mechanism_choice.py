@@ -41,14 +41,6 @@ FROZEN = [
 ]
 """epsilon, epsilon_first, linkable, and what is chosen for each of SIZES."""
 
-FROZEN_NUMBERS = [
-    ("0.5", "piecewise 1bitmean 1bitmean 1bitmean"),
-    ("1", "piecewise 1bitmean 1bitmean 1bitmean"),
-    ("2", "piecewise piecewise piecewise piecewise"),
-    ("4", "piecewise piecewise piecewise piecewise"),
-    ("8", "piecewise piecewise piecewise piecewise"),
-]
-
 
 @pytest.mark.parametrize(("epsilon", "first", "linkable", "names"), FROZEN)
 def test_the_rule_is_frozen(epsilon: str, first: str | None, linkable: bool, names: str) -> None:
@@ -57,10 +49,16 @@ def test_the_rule_is_frozen(epsilon: str, first: str | None, linkable: bool, nam
     assert " ".join(found) == names
 
 
-@pytest.mark.parametrize(("epsilon", "names"), FROZEN_NUMBERS)
-def test_the_rule_for_numbers_is_frozen(epsilon: str, names: str) -> None:
-    found = [choose(k, Decimal(epsilon), asks="number").name for k in (2, 3, 16, 4096)]
-    assert " ".join(found) == names
+@pytest.mark.parametrize("epsilon", ["0.5", "2", "8"])
+def test_a_number_that_changes_costs_two_epsilon(epsilon: str) -> None:
+    """So 1BitMean is the rule for numbers, however precise the others are."""
+    for k in (3, 101, 4096):
+        found = rivals(k, Decimal(epsilon), asks="number")
+        assert found[0].mechanism.name == "1bitmean"
+        assert [rival.against for rival in found[1:]] == [
+            "changing answers cost more than 2 * epsilon"
+        ] * 2
+    assert choose(101, Decimal(2), Decimal(1), asks="number").name == "1bitmean"
 
 
 def expected(k: int, epsilon: Decimal, first: Decimal | None, linkable: bool) -> str:
