@@ -12,9 +12,9 @@ from typing import Final
 from deniable.protocol.errors import DocumentError
 from deniable.protocol.mechanisms import FrequencyOracle
 
+from .extras import extra
 from .hadamard import hadamard
 from .hashing import hashed
-from .extras import extra
 from .supports import Supports
 from .windows import window
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from deniable.protocol.mechanisms import build
 from deniable.protocol.mechanisms.one_bit import OneBitMean
@@ -18,6 +20,10 @@ from deniable.protocol.mechanisms.scale import Scale
 from .decode import Supports
 from .estimators import Level, Raw, estimate_supports
 from .extras import extra
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 def estimate_mean(mechanism: Scale, cells: Sequence[int], level: Level) -> Raw:
@@ -48,15 +54,23 @@ def estimate_mean(mechanism: Scale, cells: Sequence[int], level: Level) -> Raw:
         import numpy as np
 
     counted = np.asarray(cells, dtype=np.float64)
-    scores = np.array([float(mechanism.score(out)) for out in range(len(cells))])
+    scores, (least, most) = _scores(mechanism), _variances(mechanism)
     n = counted.sum()
     mean = float(counted @ scores / n)
     variance = float(counted @ (scores - mean) ** 2 / n)
-    least, most = _variances(mechanism)
     error = math.sqrt(min(max(variance, least), most) / n)
     return Raw(mean, error, mean - level.z * error, mean + level.z * error)
 
 
+@lru_cache(maxsize=16)
+def _scores(mechanism: Scale) -> NDArray[np.float64]:
+    """Return the score of every output, rounded once."""
+    import numpy as np
+
+    return np.array([float(mechanism.score(out)) for out in range(mechanism.shape.width)])
+
+
+@lru_cache(maxsize=16)
 def _variances(mechanism: Scale) -> tuple[float, float]:
     """Return the least and the largest variance of a score over all populations.
 

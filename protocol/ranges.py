@@ -18,7 +18,6 @@ from typing import Any
 from .errors import ParameterError
 from .exact import canonical
 
-
 _MOST_DIGITS = 1000
 
 

@@ -27,22 +27,29 @@ ASKED = survey(
     side=choice(*SIDES, mechanism="grr"),
     bits=choice(*SIDES, mechanism="oue"),
     flips=choice("a", "b", "c", mechanism="sue", version=3, period="once"),
+    hashed=choice(*SIDES, mechanism={"name": "olh", "g": 2}),
+    count=question(type="number", range={"low": 0, "high": 10, "steps": 10}),
 ).questions
 
 HASHES = {
-    "coin": "8d006297465e03c353cbd5c2b350b2c6732dac0e05bddc316474b4d8490555d1",
-    "side": "5c3fbfff2a8ef5e07ef15c66ff7837c558e5380a59e4ac0450f16a2c73f99884",
-    "bits": "451db10c5de4b29f625e98f1f14eaeb6a2d0974494d291e19764b3690d1b455d",
-    "flips": "c8575615281d6adf194b99158d39b173cd3c625ffdcda25d9a544ae4d5357a5b",
+    "coin": "8d582e2c1d5f41498116d3c6fbdc97344464ca513c69dea03ebfbb47211bd766",
+    "side": "1d342c7d0c2f2b4d458df3be70587ae6bc0a456527965574208810113071945a",
+    "bits": "8f9f696c65ed02f848c30167737742aeb1bd98d2edbadffe99b0466048ad2efd",
+    "flips": "5dbee4bd395194e6a104d1c4139896006f7f60505a55f0614a14f62b5dabf1c9",
+    "hashed": "fb23337ab911134665ebba78e68dc85f61bfe399017e65c235b338ed84f64170",
+    "count": "06ece72ef30043fd6dc944cd476b54d26a48faa1f74a746b4ebb92d5c058c926",
 }
 
 # Permanent responses to symbols 0, 1, 2 under SECRET: a symbol, or a mask with bit i for symbol i.
 PERMANENT = {
-    "coin": [0, 0],
-    "side": [0, 1, 9],
-    "bits": [8192, 2, 33284],
-    "flips": [3, 6, 7],
+    "coin": [0, 1],
+    "side": [0, 1, 3],
+    "bits": [256, 134, 2065],
+    "flips": [1, 2, 0],
+    "hashed": [1, 1, 1, 1],
+    "count": [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1],
 }
+ROWS = {"hashed": 2}
 
 
 def prefixed(*fields: str) -> bytes:
@@ -59,25 +66,39 @@ def words(secret: bytes, *fields: str) -> Any:
         counter += 1
 
 
-def derive(asked: Question, symbol: int) -> int:
-    """The permanent response, from the documented layout alone."""
-    layout = ("known", asked.id, str(asked.version), HASHES[asked.id], "0", str(symbol))
-    drawn = words(SECRET, "permanent", *layout)
+def below(drawn: Any, n: int) -> int:
+    """A uniform integer from the words, those past the last full multiple of n left out."""
+    if n == 1:
+        return 0
+    while (word := next(drawn)) >= 2**64 - 2**64 % n:
+        pass
+    return int(word % n)
+
+
+def derive(asked: Question, symbol: int) -> tuple[int, int]:
+    """The permanent response and its row, from the documented layout alone."""
+    question = ("known", asked.id, str(asked.version), HASHES[asked.id])
+    setups = words(SECRET, "setup", *question, "", "")
+    setup, remembered = 0, symbol
+    if asked.mechanism.name == "olh":
+        setup = below(setups, 15)
+        remembered = ((setup + 1) & symbol).bit_count() % 2
+    elif asked.mechanism.name == "1bitmean":
+        setup = below(setups, 10)
+        remembered = int(symbol > setup)
+    drawn = words(SECRET, "permanent", *question, str(setup), str(remembered))
     thresholds = asked.mechanism.thresholds
-    if asked.mechanism.name == "grr":
-        if next(drawn) < thresholds["keep"]:
-            return symbol
-        others = asked.mechanism.k - 1
-        if others == 1:
-            return 1 - symbol
-        while (word := next(drawn)) >= 2**64 - 2**64 % others:
-            pass
-        return word % others + (word % others >= symbol)
+    if "keep" in thresholds:
+        width = asked.mechanism.shape.width
+        if next(drawn) >= thresholds["keep"]:
+            other = below(drawn, width - 1)
+            remembered = other + (other >= remembered)
+        return remembered, setup if asked.mechanism.shape.rows > 1 else 0
     mask = 0
     for bit in range(asked.mechanism.k):
         limit = thresholds["true_bit" if bit == symbol else "other_bit"]
         mask |= (next(drawn) < limit) << bit
-    return mask
+    return mask, 0
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -89,7 +110,9 @@ def test_privacy_hashes_are_known(name: str) -> None:
 def test_permanent_responses_are_known(name: str) -> None:
     found = [permanent_response(SECRET, ASKED[name], s) for s in range(len(PERMANENT[name]))]
     assert [response.out for response in found if response] == PERMANENT[name]
-    assert [derive(ASKED[name], symbol) for symbol in range(len(found))] == PERMANENT[name]
+    derived = [derive(ASKED[name], symbol) for symbol in range(len(found))]
+    assert [(response.out, response.row) for response in found if response] == derived
+    assert {row for _, row in derived} == {ROWS.get(name, 0)}
 
 
 @pytest.mark.parametrize(
