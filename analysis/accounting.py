@@ -43,7 +43,8 @@ def total_epsilon(
         epsilon; fresh composition of T reports, ``T epsilon`` without a delta.
     the values, change times public
         ``d epsilon`` for at most d different answers, with a second round the whole trajectory's
-        bound if that is less; fresh as before.
+        bound if that is less; fresh as before. Where answers share what is remembered of them
+        (``Mechanism.merges``), the times are those at which that changes.
     one changed day, the rest known
         memoized none: a report unlike the day before proves a change; second round
         ``flips ln r``, flips being the bits in which two permanent responses can differ.
@@ -164,7 +165,7 @@ class _Table:
         total = d * self._epsilon
         unit = (
             f"epsilon of all {self._days} about {_answers(d)}, where everybody may know when "
-            f"the answer changes and when an old one returns; memoized {d} x epsilon; "
+            f"{self._remembered} changes and when an old one returns; memoized {d} x epsilon; "
         )
         second = self._same
         if second is not None and d > 1:
@@ -174,6 +175,13 @@ class _Table:
             unit += f"second round {least.name}; "
         unit += self._how(fresh)
         return Row("the values, change times public", total, second, fresh, unit)
+
+    @property
+    def _remembered(self) -> str:
+        """What changes when the permanent response does."""
+        if self.mechanism.merges:
+            return "what is remembered of the answer (a bucket, a rounded bit, a filter)"
+        return "the answer"
 
     def _one_day(self, fresh: Bound) -> Row:
         unit = (

@@ -29,7 +29,8 @@ class Alternative:
         square root of the ratio of their variances at a frequency of 1/k, or of numbers where they
         are worst.
     lifetime_changing : float or None
-        Epsilon of all reports about answers that change, the times of change being public.
+        Epsilon of all reports about answers that change, if it is public when what is remembered
+        of the answer changes.
     change_reveals : float or None
         Epsilon between two histories that differ on one day, the rest known; None is unbounded.
     fingerprint_bits : float

@@ -36,8 +36,8 @@ class QuestionCost:
     epsilon, epsilon_first : float
         Of all reports about one unchanging answer; of one report, None without a second round.
     lifetime_changing : float or None
-        Of all reports about answers that change, the times of change being public; None is
-        unbounded.
+        Of all reports about answers that change, if it is public when what is remembered of the
+        answer changes; None is unbounded.
     change_reveals : float or None
         Epsilon between two histories that differ on one day, the rest known; None is unbounded,
         as it always is without a second round.
@@ -153,7 +153,10 @@ class SurveyCheck:
     def _legend(self) -> Iterator[str]:
         yield "epsilon: of one device, all its reports about an answer that never changes."
         yield "one report: epsilon of one report by itself."
-        yield "answers that change: epsilon of all reports if the times of change are public."
+        yield (
+            "answers that change: epsilon of all reports, if it is public when what is remembered "
+            "of the answer changes (the answer; its bucket, filter or rounded bit)."
+        )
         yield "a change reveals: epsilon between histories that differ on one day, the rest known."
         yield "bits: by how much the permanent response may tell one device from another."
         yield (

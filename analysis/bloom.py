@@ -120,6 +120,33 @@ def nonnegative(
     return tuple(_pivot(fit.gram, fit.target()).tolist()), NONNEGATIVE
 
 
+@lru_cache(maxsize=8)
+def worst_lie(mechanism: Rappor) -> float:
+    """Return by how much n times an estimate can be moved by one report that lies.
+
+    ``n max over c, v of sum_b max(A_vb (1-q), -A_vb q) / (p-q)``, and likewise downwards, where
+    A = G^-1 B_c' and all cohorts report alike: the lie sets just the bits that help.
+
+    Raises
+    ------
+    ParameterError
+        As for :func:`estimate_bloom`.
+    MissingExtraError
+        If numpy or scipy is absent.
+    """
+    with extra():
+        import numpy as np
+    fit = _Fit.of(mechanism, [1] * mechanism.shape.cells)
+    inverse, bits, q = fit.inverse(), mechanism.bits, float(mechanism.q)
+    most = 0.0
+    for cohort in range(mechanism.cohorts):
+        pulls = fit.design[cohort * bits : (cohort + 1) * bits] @ inverse
+        up, down = np.maximum(pulls, 0.0).sum(axis=0), np.maximum(-pulls, 0.0).sum(axis=0)
+        moved = np.maximum(up * (1 - q) + down * q, up * q + down * (1 - q))
+        most = max(most, float(moved.max()))
+    return most * mechanism.cohorts / float(mechanism.p - mechanism.q)
+
+
 def _pivot(gram: Matrix, target: Vector) -> Vector:
     """Solve ``x >= 0, gram x - target >= 0, x (gram x - target) = 0`` by block pivoting.
 

@@ -19,12 +19,13 @@ Holm. A simple sequentially rejective multiple test procedure. Scandinavian J. S
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from deniable.protocol.question import Value
 
 from .correlation import Correlation
 from .difference_results import LEAST_P, Difference
+from .estimators import Level
 from .measured import Measured
 
 
@@ -33,7 +34,7 @@ def between(
 ) -> Difference:
     """Return the difference of two estimates under a correlation, as above.
 
-    The p-value is ``P(|Z| > |d|/SE)`` of a normal Z.
+    Its p-value is that of a normal difference, see :func:`p_value`.
     """
     r = correlation.coefficient
 
@@ -64,6 +65,43 @@ def p_value(d: float, error: float) -> float:
     if d == 0:
         return 1.0
     return max(LEAST_P, math.erfc(abs(d) / (error * math.sqrt(2)))) if error > 0 else LEAST_P
+
+
+GRID = [step / 5 for step in range(42)]
+"""Standard errors at which intervals are tried for a p-value, up to one of 2e-16."""
+
+
+def dual(made: Callable[[Level], Sequence[Difference]], own: Level) -> list[float]:
+    """Return for each difference the least alpha whose interval leaves out no difference.
+
+    So a p-value is below alpha if and only if the interval at that level excludes 0, also where
+    its ends are exact. Intervals are tried at :data:`GRID` and at the level asked for; between
+    two of them the end is taken to be linear in z, as it is where it is normal.
+
+    Parameters
+    ----------
+    made : callable
+        The differences with their intervals, at a level.
+    own : Level
+        That of the intervals that are shown.
+    """
+    places = sorted({*GRID, own.z})
+    tried = [made(Level(math.erfc(z / math.sqrt(2)))) for z in places]
+    return [_crossing(places, differences) for differences in zip(*tried, strict=True)]
+
+
+def _crossing(places: Sequence[float], tried: Sequence[Difference]) -> float:
+    """Return the p-value of one difference from its interval at each place."""
+    d, error = tried[0].difference, tried[0].standard_error
+    margins = [one.low if d > 0 else -one.high for one in tried]
+    if d == 0 or margins[0] <= 0:
+        return 1.0
+    last = max(i for i, margin in enumerate(margins) if margin > 0)
+    if last + 1 == len(places):
+        return min(p_value(d, error), math.erfc(places[-1] / math.sqrt(2)))
+    share = margins[last] / (margins[last] - margins[last + 1])
+    z = places[last] + share * (places[last + 1] - places[last])
+    return math.erfc(z / math.sqrt(2))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

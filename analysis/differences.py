@@ -7,22 +7,23 @@ on a correlation that is stated in words, and where that is not known, on a boun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from deniable.protocol.errors import ParameterError
+from deniable.protocol.mechanisms import FrequencyOracle, Scale
 from deniable.protocol.question import Question, Value
 
 from . import inputs
-from .comparing import between, holm
+from .comparing import between, dual, holm
 from .correlation import OTHER_DEVICES, SAME_DEVICES, Correlation, of_values
 from .decode import add
 from .difference_results import Compare, Difference, Differences
 from .estimators import Level, Raw, fake_bias
 from .frequencies import estimate_cells
 from .inputs import Number
-from .measured import Measured, estimated, measured
+from .measured import Measured, estimated, measure, measured
 from .query import Place, opened
 from .results import text
 from .selection import which_survey
@@ -139,13 +140,24 @@ def _of_two(
     together = simultaneous and only is None
     made = [estimated(side.tallies, confidence, together) for side in pair]
     pair = (pair[0].noting(made[0].notes), pair[1].noting(made[1].notes))
-    found = [
-        between(one, two, correlation, one.value)
-        for one, two in zip(*map(measured, made), strict=True)
-        if only is None or one.value == only
-    ]
+
+    def compared(sides: Iterable[list[Measured]]) -> list[Difference]:
+        return [
+            between(one, two, correlation, one.value)
+            for one, two in zip(*sides, strict=True)
+            if only is None or one.value == only
+        ]
+
+    found = compared(map(measured, made))
     if not found:
         raise ParameterError(f"{asked.id}: a yes/no question has one estimate, of true")
+    if isinstance(asked.mechanism, FrequencyOracle | Scale):
+        cells = [add([tally.cells for tally in side.tallies]) for side in pair]
+        found = _with_dual(
+            found,
+            lambda level: compared(measure(asked, each, level) for each in cells),
+            confidence,
+        )
     return _result(pair, compare, correlation, found, confidence, simultaneous)
 
 
@@ -161,11 +173,27 @@ def _of_values(
     level = Level(float(1 - Fraction(inputs.exact("confidence", confidence))))
     if side.n == 0:
         raise ParameterError(f"{asked.id}: the tallies of {side.period} count no device")
-    raw = estimate_cells(asked.mechanism, cells, level)
     correlation = of_values(asked.mechanism, cells, one, two)
-    found = between(_raw(raw[one]), _raw(raw[two]), correlation, None)
+
+    def compared(level: Level) -> list[Difference]:
+        raw = estimate_cells(asked.mechanism, cells, level)
+        return [between(_raw(raw[one]), _raw(raw[two]), correlation, None)]
+
+    found = compared(level)
+    if isinstance(asked.mechanism, FrequencyOracle):
+        found = _with_dual(found, compared, confidence)
     named = tuple(replace(side, name=text(asked.values[symbol])) for symbol in (one, two))
-    return _result((named[0], named[1]), "values", correlation, [found], confidence, simultaneous)
+    return _result((named[0], named[1]), "values", correlation, found, confidence, simultaneous)
+
+
+def _with_dual(
+    found: Sequence[Difference],
+    compared: Callable[[Level], Sequence[Difference]],
+    confidence: Number,
+) -> list[Difference]:
+    """Give differences the p-values that go with their intervals."""
+    own = Level(float(1 - Fraction(inputs.exact("confidence", confidence))))
+    return [replace(one, p_value=p) for one, p in zip(found, dual(compared, own), strict=True)]
 
 
 def _result(

@@ -213,4 +213,10 @@ def _reports(mechanism: Mechanism, supports: Sequence[int], n: SupportsIndex | N
         raise ParameterError(f"n is needed for {mechanism.name}: its counts do not tell it")
     if max(supports) > given:
         raise ParameterError(f"counts must not exceed n ({given}): {max(supports)}")
+    weight = mechanism.shape.weight
+    if weight is not None and sum(supports) != weight * given:
+        raise ParameterError(
+            f"counts must add up to {weight} n, for each report supports {weight} values: "
+            f"{sum(supports)}"
+        )
     return given

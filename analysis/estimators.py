@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.mechanisms import FrequencyOracle, Mechanism
+from deniable.protocol.mechanisms.rappor import Rappor
 
 from .decode import Supports
 from .extras import extra
@@ -175,6 +176,10 @@ def fake_bias(mechanism: Mechanism) -> float:
 
     Each fake report adds up to ``leverage / n`` to an estimate, or takes as much away.
     """
+    if isinstance(mechanism, Rappor):
+        from .bloom import worst_lie
+
+        return FAKE_SHARE * worst_lie(mechanism)
     return FAKE_SHARE * float(mechanism.leverage)
 
 

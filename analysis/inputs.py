@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import SupportsIndex
 
 from deniable.protocol.errors import ParameterError
+from deniable.protocol.limits import MAX_DEVICES
 
 Number = Decimal | SupportsIndex | float | str
 """An exact decimal, its text, or a Python number."""
@@ -22,7 +23,7 @@ EPSILON_RANGE = (Decimal("0.000001"), Decimal(44))
 """Epsilons the analysis computes with. Devices accept less, see ``protocol.limits``."""
 
 MAX_VALUES = 10**6
-MAX_REPORTS = 2**63
+MAX_REPORTS = MAX_DEVICES
 MAX_DAYS = 10**6
 
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")

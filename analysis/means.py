@@ -31,7 +31,10 @@ def estimate_mean(mechanism: Scale, cells: Sequence[int], level: Level) -> Raw:
 
     ``m = sum of N(y) s(y) / n`` over the outputs y, N(y) of n reports being y; its standard error
     is ``sqrt(V/n)`` with V the variance of the scores in the tally, clipped to what it can be for
-    any population (a single report would otherwise claim certainty), and the interval is normal.
+    any population (a single report would otherwise claim certainty). The interval is normal about
+    the mean of these reports and z^2 more, half of them the first output and half the last: where
+    few reports leave an end of the range, V alone would be too small (Agresti and Coull's
+    interval, for scores).
     The one bit of ``1bitmean`` is a yes/no of frequency m, with the exact interval of those where
     counts are small.
 
@@ -59,7 +62,12 @@ def estimate_mean(mechanism: Scale, cells: Sequence[int], level: Level) -> Raw:
     mean = float(counted @ scores / n)
     variance = float(counted @ (scores - mean) ** 2 / n)
     error = math.sqrt(min(max(variance, least), most) / n)
-    return Raw(mean, error, mean - level.z * error, mean + level.z * error)
+    more = level.z**2
+    ends = np.array([scores[0], scores[-1]])
+    centre = float((counted @ scores + more * ends.mean()) / (n + more))
+    spread = float(counted @ (scores - centre) ** 2 + more * ((ends - centre) ** 2).mean())
+    reach = level.z * math.sqrt(max(spread / (n + more), least) / (n + more))
+    return Raw(mean, error, min(mean, centre - reach), max(mean, centre + reach))
 
 
 @lru_cache(maxsize=16)

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from deniable.protocol.question import Value
+from deniable.protocol.mechanisms import Scale
+from deniable.protocol.question import Question, Value
 from deniable.protocol.tally import Tally
 
 from .estimation import estimate_tallies
+from .estimators import Level
+from .frequencies import estimate_cells
 from .inputs import Number
+from .means import estimate_mean
 from .number_estimation import estimate_numbers
 from .number_results import NumberEstimates
 from .results import Estimates
@@ -44,6 +48,21 @@ def measured(made: Estimates | NumberEstimates) -> list[Measured]:
         ]
     mean = made.mean
     return [Measured("mean", mean.estimate, mean.standard_error or 0.0, mean.low, mean.high)]
+
+
+def measure(question: Question, cells: Sequence[int], level: Level) -> list[Measured]:
+    """Return what :func:`measured` would, from the cells and at any level."""
+    if question.range is not None and isinstance(question.mechanism, Scale):
+        place, grid = estimate_mean(question.mechanism, cells, level), question.range
+        low, width = float(grid.low), float(grid.width)
+        mean, left, right = (low + width * x for x in (place.frequency, place.low, place.high))
+        return [Measured("mean", mean, width * place.standard_error, left, right)]
+    raw = estimate_cells(question.mechanism, cells, level)
+    return [
+        Measured(value, one.frequency, one.standard_error, one.low, one.high)
+        for value, one in zip(question.values, raw, strict=True)
+        if value is not False
+    ]
 
 
 def estimated(

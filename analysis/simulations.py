@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -13,6 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import SupportsIndex
 
+from deniable.protocol.errors import ParameterError
 from deniable.protocol.mechanisms import Scale
 from deniable.protocol.question import Value
 from deniable.protocol.ranges import Range
@@ -113,6 +114,12 @@ def simulate(
             for one in _compare(tally, expected, population, _answers(tally, chance, simultaneous)):
                 key = (one.question, one.period, one.value)
                 tables.setdefault(key, _Errors(one)).add(one)
+    answered = {question: table.runs for (question, _, _), table in tables.items()}
+    for name in known.symbols:
+        if name not in answered:
+            raise ParameterError(
+                f"{name}: no device answers it; draw more devices, or fill in its column"
+            )
     return Simulation(
         survey=checked.id,
         devices=count,
@@ -123,8 +130,15 @@ def simulate(
         simultaneous=simultaneous,
         values=tuple(table.summary() for table in tables.values()),
         tallies=first,
-        notes=tuple(_notes(known, first)),
+        notes=(*_notes(known, first), *_silent(answered, runs)),
     )
+
+
+def _silent(answered: Mapping[str, int], runs: int) -> Iterator[str]:
+    """Say of which questions some runs have no answer."""
+    for question, counted in answered.items():
+        if counted < runs:
+            yield f"{question}: in {runs - counted} of {runs} runs no device answered it."
 
 
 @dataclass

@@ -30,7 +30,8 @@ def check_survey(path: str | PathLike[str]) -> SurveyCheck:
 
     Standard errors are ``sqrt(V/n)`` for V = ``max over f of g(1-g)/(p-q)^2``, g = q + f(p-q); of
     a number's mean in its own units, V then being the largest over all populations.
-    The lifetime of changing answers is ``classes * epsilon``; a change reveals
+    The lifetime of changing answers is ``classes * epsilon``, the changes of what is remembered of
+    the answer being public; a change reveals
     ``flips ln(p2/q2)`` with a second round and has no bound without.
 
     Parameters

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from deniable.protocol.errors import ParameterError
+from deniable.protocol.limits import MAX_DEVICES
 from deniable.protocol.tally import Tally
 
 
@@ -36,6 +37,8 @@ def check_same(tallies: Sequence[Tally]) -> None:
         raise ParameterError("tallies must be of one question, version and period")
     if len({(tally.segment, tally.batch) for tally in tallies}) < len(tallies):
         raise ParameterError("tallies must be of different segments or batches")
+    if sum(tally.n for tally in tallies) > MAX_DEVICES:
+        raise ParameterError(f"tallies must count at most {MAX_DEVICES} devices together")
 
 
 def provenance(tallies: Sequence[Tally]) -> Provenance:

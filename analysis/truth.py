@@ -161,7 +161,8 @@ def _weights(table: _Table) -> tuple[float, ...]:
         if not 0 < weight < float("inf"):
             table.fail(row, WEIGHT, "not a positive number; write one like 2.5")
         weights.append(weight)
-    return tuple(weights)
+    largest = max(weights, default=1.0)
+    return tuple(weight / largest for weight in weights)
 
 
 def _symbols(table: _Table, question: Question) -> tuple[int, ...]:

@@ -124,7 +124,7 @@ class Fields:
         if not fits(number, EPSILON_PLACES):
             self.problem(key, f"has more than {EPSILON_PLACES} decimal places", "round it")
             return None
-        return number
+        return Decimal(canonical(number))
 
     def number(self, key: str) -> Decimal | None:
         """Read a number as the exact decimal that was written; None if it is unusable."""

@@ -22,6 +22,9 @@ MAX_NUMBER = Decimal("1e15")
 NUMBER_PLACES = 18
 """Decimal places the ends of a range may have."""
 
+MAX_DEVICES = 10**15
+"""Devices in one tally, and in tallies that are added up: below 2^53, so floats count them."""
+
 MAX_CELLS = 1 << 15
 """Counts in one tally."""
 

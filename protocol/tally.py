@@ -13,7 +13,7 @@ from typing import Any
 
 from .errors import DocumentError, ParameterError, SurveyError
 from .fields import text_fault
-from .limits import MAX_SEGMENT
+from .limits import MAX_DEVICES, MAX_SEGMENT
 from .periods import parse_period
 from .question import Question
 from .question_fields import parse_question
@@ -91,6 +91,8 @@ def parse_tally(document: object) -> Tally:
     n = document["n"]
     if type(n) is not int or question.mechanism.shape.reports(cells) != n:
         raise DocumentError("tally: n must be the number of reports in its cells")
+    if n > MAX_DEVICES:
+        raise DocumentError(f"tally: n must be at most {MAX_DEVICES}")
     return Tally(question, period.key, segment, n, cells, batch)
 
 
@@ -118,4 +120,6 @@ def _counts(cells: object, question: Question) -> tuple[int, ...]:
             row = cells[start : start + stride]
             if max(row) > row[-1]:
                 raise DocumentError("tally: a bit is set in more reports than its row holds")
+            if shape.weight is not None and sum(row[:-1]) != shape.weight * row[-1]:
+                raise DocumentError(f"tally: each report has exactly {shape.weight} bits set")
     return tuple(cells)

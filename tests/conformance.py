@@ -16,6 +16,7 @@ from itertools import product
 from enumeration import exp_between, outcomes
 
 from deniable.protocol.mechanisms import FrequencyOracle, Law, Mechanism, Scale
+from deniable.protocol.mechanisms.rappor import Rappor
 from deniable.protocol.response import Response
 
 BILLIONTH = Fraction(1, 10**9)
@@ -131,7 +132,7 @@ def check_joint(mechanism: FrequencyOracle) -> None:
 
 def check_scores(mechanism: Scale) -> None:
     """The score of a report is i/(k-1) in the mean, and varies as ``score_variance`` says."""
-    given = reports(mechanism)
+    given, moved = reports(mechanism), [Fraction(0)]
     for value in range(mechanism.k):
         place = Fraction(value, mechanism.k - 1)
         scored = [
@@ -142,7 +143,8 @@ def check_scores(mechanism: Scale) -> None:
         assert sum(mass * score for mass, score in scored) == place
         spread = sum(mass * (score - place) ** 2 for mass, score in scored)
         assert spread == mechanism.score_variance(place)
-        assert mechanism.leverage >= max(abs(score - place) for _, score in scored)
+        moved.extend(abs(score - place) for _, score in scored)
+    assert mechanism.leverage == max(moved)
 
 
 def check_draws(mechanism: Mechanism) -> None:
@@ -211,11 +213,33 @@ def check_lifetime(mechanism: Mechanism) -> None:
     assert entropy <= mechanism.fingerprint_bits + 1e-12
 
 
+def check_histories(mechanism: Mechanism) -> None:
+    """Memo keys are the answers, or ``merges`` says that they are not.
+
+    Only then do public changes of the answer tell no more than as many epsilons as there are
+    answers: a history of two answers, changed on a known day, against another.
+    """
+    most = exp_between(2 * Fraction(mechanism.epsilon))[0]
+    ratios, distinct = [Fraction(1)], True
+    for setup in setups(mechanism):
+        keys = [memo(mechanism, setup, value) for value in range(mechanism.k)]
+        distinct = distinct and len(set(keys)) == mechanism.k
+        given = laws(mechanism, setup, 1)
+        for law in given:
+            ratios += [
+                max(law[y] / other[y] for y in law) for other in given if law.keys() == other.keys()
+            ]
+    assert mechanism.merges or distinct
+    assert not distinct or max(ratios) ** 2 <= most
+
+
 def check_losses(mechanism: Mechanism) -> None:
     """Odds of two values move by E, 1 or 1/E only, no more often than ``losses`` says."""
     if mechanism.losses is None:
         return
     gain, loss = mechanism.losses
+    most = Fraction(0)
+    assert gain + loss <= 1
     assert gain / loss <= exp_between(Fraction(mechanism.epsilon))[0]
     for setup in setups(mechanism):
         given = laws(mechanism, setup, 1)
@@ -225,8 +249,10 @@ def check_losses(mechanism: Mechanism) -> None:
                 ratio = mass / two[y] if y in two else None
                 assert ratio in speaks
                 speaks[ratio] += mass
-            assert speaks[gain / loss] <= gain
+            most = max(most, speaks[gain / loss])
             assert speaks[loss / gain] <= loss
+    assert most <= gain
+    assert most == gain or isinstance(mechanism, Rappor), "no two values attain it"
 
 
 def check_chains(mechanism: Mechanism) -> None:
@@ -272,6 +298,7 @@ CHECKS = (
     check_draws,
     check_variance,
     check_lifetime,
+    check_histories,
     check_losses,
 )
 """Those that hold for every mechanism and epsilon; tightness and chains have their own grids."""

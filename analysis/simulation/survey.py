@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING
 
-from deniable.protocol.errors import ParameterError
 from deniable.protocol.periods import Period, period_at
 from deniable.protocol.question import Question
 from deniable.protocol.survey import Survey
@@ -49,7 +48,7 @@ class Crowd:
         """Draw devices, and yield each tally beside how many of those counted have each symbol.
 
         All tallies are of the same devices; given those, questions are independent, for no two
-        share any randomness.
+        share any randomness. A question that no device answers has none.
         """
         import numpy as np
 
@@ -60,6 +59,8 @@ class Crowd:
             counted = np.zeros(question.mechanism.k + 1, dtype=np.int64)
             np.add.at(counted, np.array(symbols), people)
             population = counted[:-1]  # the last place is that of the absent
+            if not population.any():
+                continue
             periods = tuple(self._periods(question))
             drawn = draw_tallies(question.mechanism, population, self.rng, len(periods))
             for period, cells in zip(periods, drawn, strict=True):
@@ -80,8 +81,4 @@ class Crowd:
         batch = period_at("week", self._moment).key if period.kind == "once" else None
         counted = tuple(cells.tolist())
         n = question.mechanism.shape.reports(counted)
-        if n == 0:
-            raise ParameterError(
-                f"{question.id}: no device answers it; draw more devices, or fill in its column"
-            )
         return Tally(question, period.key, None, n, counted, batch)

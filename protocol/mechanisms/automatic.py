@@ -3,8 +3,8 @@
 The least variance wins among the mechanisms whose variance is exact (``automatic``) and that give
 away no more than they must:
 
-- lifetime: changing answers cost at most k * epsilon, and changing numbers at most 2 * epsilon, for
-  numbers change as a matter of course (``classes``);
+- lifetime: a device has at most k permanent responses, and at most two for a number, for numbers
+  change as a matter of course (``classes``);
 - linkability: the setup and the permanent response carry at most :data:`MAX_FINGERPRINT_BITS`,
   or, where the choices alone have more, at most one bit more than a symbol of them;
 - with a second round: of what one changed day reveals no more than ``ln(p2/q2)`` (``flips`` is 1).
@@ -24,9 +24,12 @@ from decimal import Decimal
 from fractions import Fraction
 
 from ..errors import ParameterError
-from ..limits import MAX_FINGERPRINT_BITS, MAX_RESPONSE_BYTES
+from ..limits import MAX_FINGERPRINT_BITS
 from .base import NO_OPTIONS, Asks, Mechanism, Options, require_epsilons, require_k
 from .registry import MECHANISMS, build, named
+
+_ROUNDING = 1e-9
+"""So that where both sides are the same number no last bit of a logarithm decides."""
 
 
 @dataclass(frozen=True)
@@ -116,14 +119,13 @@ def _against(mechanism: Mechanism, linkable: bool) -> str:
     """Say what a mechanism gives away that another would not."""
     if not mechanism.automatic:
         return "its variance is approximate"
-    if mechanism.shape.size > MAX_RESPONSE_BYTES:
-        return "its responses are too long"
     most = mechanism.k if mechanism.asks == "choice" else 2
     if mechanism.classes is None or mechanism.classes > most:
-        return f"changing answers cost more than {most} * epsilon"
+        return f"a device would have more than {most} permanent responses"
     if linkable:
         return ""
-    if mechanism.fingerprint_bits > max(MAX_FINGERPRINT_BITS, math.log2(mechanism.k) + 1):
+    allowed = max(MAX_FINGERPRINT_BITS, math.log2(mechanism.k) + 1)
+    if mechanism.fingerprint_bits > allowed + _ROUNDING:
         return f"its reports tell devices apart by {mechanism.fingerprint_bits:.1f} bits"
     if mechanism.second is not None and mechanism.flips > 1:
         return "a changed day shows in more than one place of a report"

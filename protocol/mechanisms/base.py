@@ -147,8 +147,21 @@ class Mechanism(ABC):
 
     @property
     def classes(self) -> int | None:
-        """How many memo keys there are; lifetime for changing answers is classes * epsilon."""
+        """How many memo keys a device has, and so permanent responses: at most so many epsilons.
+
+        That bounds what all reports reveal to those who already know when the memo key changes
+        and when an old one returns; such changes show.
+        """
         return self.k
+
+    @property
+    def merges(self) -> bool:
+        """Whether answers can share a memo key.
+
+        If so, whether a report changes tells the answers apart, even to those who know when the
+        answer changed.
+        """
+        return False
 
     @property
     @abstractmethod

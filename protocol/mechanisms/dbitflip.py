@@ -174,6 +174,11 @@ class DBitFlip(FrequencyOracle):
         return min(self.bits + 1, self.k)
 
     @property
+    def merges(self) -> bool:
+        """Values that the device is not asked about, if there are two of them."""
+        return self.bits < self.k - 1
+
+    @property
     def fingerprint_bits(self) -> float:
         """The row's entropy, and at most that of d bits, each set for one value in k."""
         p1, q1 = map(float, self.first)

@@ -12,7 +12,7 @@ exactly (g^{m-1} - 1)/(g - 1) of them. So
 ``p = p_s``,  ``q = p_s coll + q_s (1 - coll) = (g^{m-1} - p_s) / (g^m - 1)``,
 
 where p_s and q_s are those of GRR over g symbols, and q is q_s itself if one row is enough. What
-is remembered is the bucket, so answers that change cost at most g epsilon over a lifetime.
+is remembered is the bucket, so a device has at most g permanent responses, whatever it answers.
 
 The g of least variance depends on all of that: it is found by trying each prime power. What must
 never change: this choice (:mod:`.hash_ranges`), the numbering of rows and digits, and the field
@@ -172,6 +172,11 @@ class OLH(FrequencyOracle):
     def classes(self) -> int:
         """g buckets, or fewer symbols."""
         return min(self.g, self.k)
+
+    @property
+    def merges(self) -> bool:
+        """Several symbols in a bucket, unless one row is enough."""
+        return self.rows > 1
 
     @property
     def fingerprint_bits(self) -> float:

@@ -4,8 +4,8 @@ The number, at the place x of [0, 1], is rounded to an end of its range: to the 
 lies above the device's own rounding point, which is uniform, drawn once and never sent. So the
 bit is 1 with probability x over devices, and is then perturbed like a yes/no (Warner). Scaled to
 [-1, 1] this is the mechanism of Duchi, Jordan and Wainwright for one dimension. What is
-remembered is the bit, so a number that changes costs at most 2 epsilon over a lifetime, and
-nothing at all while it stays on one side of the rounding point.
+remembered is the bit: a device has two permanent responses, and a number that moves about on one
+side of the rounding point shows no change at all.
 
 References
 ----------
@@ -117,6 +117,11 @@ class OneBitMean(Scale):
     def classes(self) -> int:
         """Two rounded bits."""
         return 2
+
+    @property
+    def merges(self) -> bool:
+        """Numbers on one side of the rounding point, if there are more than two."""
+        return self.k > 2
 
     @property
     def fingerprint_bits(self) -> float:

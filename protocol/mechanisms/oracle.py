@@ -95,5 +95,8 @@ class FrequencyOracle(Mechanism):
 
     @property
     def leverage(self) -> Fraction:
-        """``(1-q) / (p-q)``, over the share of devices that cover the value."""
-        return (1 - self.q) / (self.p - self.q) / self.coverage
+        """``max(1-q, q) / (p-q)``, over the share of devices that cover the value.
+
+        A lie supports the value, or leaves it out.
+        """
+        return max(1 - self.q, self.q) / (self.p - self.q) / self.coverage

@@ -176,6 +176,11 @@ class Rappor(Mechanism):
         return (p1**2, q1**2) if self.hashes == 1 else None
 
     @property
+    def merges(self) -> bool:
+        """Symbols with the same filter."""
+        return True
+
+    @property
     def fingerprint_bits(self) -> float:
         """The cohort; and m bits' entropies, or the symbol's and that of the noise in them.
 

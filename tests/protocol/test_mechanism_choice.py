@@ -50,13 +50,13 @@ def test_the_rule_is_frozen(epsilon: str, first: str | None, linkable: bool, nam
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "2", "8"])
-def test_a_number_that_changes_costs_two_epsilon(epsilon: str) -> None:
+def test_a_number_has_two_permanent_responses(epsilon: str) -> None:
     """So 1BitMean is the rule for numbers, however precise the others are."""
     for k in (3, 101, 4096):
         found = rivals(k, Decimal(epsilon), asks="number")
         assert found[0].mechanism.name == "1bitmean"
         assert [rival.against for rival in found[1:]] == [
-            "changing answers cost more than 2 * epsilon"
+            "a device would have more than 2 permanent responses"
         ] * 2
     assert choose(101, Decimal(2), Decimal(1), asks="number").name == "1bitmean"
 
@@ -109,6 +109,12 @@ def test_rivals_are_listed_in_the_order_of_the_rule() -> None:
     assert (*candidates, *others) == found
     for group in (candidates, others):
         assert [r.variance for r in group] == sorted(r.variance for r in group)
+    assert not any(rival.against for rival in rivals(2, Decimal(2)) if rival.mechanism.automatic)
+    steady = {rival.mechanism.name: rival.against for rival in rivals(2, Decimal(2), Decimal(1))}
+    assert steady["grr"] == steady["olh"] == ""
+    assert (
+        steady["sue"] == steady["oue"] == "a changed day shows in more than one place of a report"
+    )
     reasons = {rival.mechanism.name: rival.against for rival in others}
     assert reasons["oue"].startswith("its reports tell devices apart by 5")
     assert "approximate" in reasons["rappor"]

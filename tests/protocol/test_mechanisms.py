@@ -7,6 +7,7 @@ outputs to enumerate, ``DOMAINS`` names smaller ones, and ``OPTIONS`` smaller si
 from __future__ import annotations
 
 import decimal
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from functools import cache
@@ -179,3 +180,46 @@ def test_a_report_never_leaves_the_domain() -> None:
     grr = build("grr", 5, Decimal("0.5"))
     seen = {grr.permanent(0, b"4", KeyedDraws(bytes(32), str(i).encode())) for i in range(200)}
     assert seen == {Response(symbol) for symbol in range(5)}
+
+
+@pytest.mark.parametrize("name", ["grr", "hr", "ss", "1bitmean"])
+def test_fingerprint_bits_are_the_entropy_where_responses_are_uniform(name: str) -> None:
+    mechanism = build(name, 5, Decimal("0.3"))
+    found = {
+        "grr": math.log2(5),
+        "hr": 3.0,
+        "ss": math.log2(math.comb(5, 2)),
+        "1bitmean": 1.0,
+    }
+    assert mechanism.fingerprint_bits == pytest.approx(found[name], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "options", "merges"),
+    [
+        ("grr", 9, {}, False),
+        ("oue", 9, {}, False),
+        ("olh", 9, {"g": 9}, False),
+        ("olh", 9, {"g": 3}, True),
+        ("dbitflip", 9, {"bits": 7}, True),
+        ("dbitflip", 9, {"bits": 8}, False),
+        ("1bitmean", 2, {}, False),
+        ("1bitmean", 3, {}, True),
+        ("piecewise", 9, {}, False),
+    ],
+)
+def test_which_answers_share_a_permanent_response(
+    name: str, k: int, options: Options, merges: bool
+) -> None:
+    assert build(name, k, Decimal(1), None, options).merges == merges
+
+
+def test_public_changes_do_not_bound_answers_that_share_a_response() -> None:
+    """A change from 0 to 1 shows where 0 and 1 are in different buckets, and not from 0 to 2."""
+    olh = build("olh", 3, Decimal(1), None, {"g": 2})
+    told = {
+        (setup, answers): len({olh.memo(setup, [answer], 0) for answer in answers})
+        for setup in range(3)
+        for answers in ((0, 1), (0, 2))
+    }
+    assert {told[setup, (0, 1)] - told[setup, (0, 2)] for setup in range(3)} == {-1, 0, 1}

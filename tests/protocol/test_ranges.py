@@ -212,3 +212,16 @@ def test_the_document_has_one_form() -> None:
     one = Range(Decimal("-0.0"), Decimal("1E+2"), 4)
     assert one.document() == {"low": "0", "high": "100", "steps": 4}
     assert one == Range(Decimal(0), Decimal(100), 4)
+
+
+def test_small_decimals_are_not_nothing() -> None:
+    small = Range(Decimal(0), Decimal("0.001"), 2)
+    assert [small.nearest("x", Decimal(v)) for v in ("0.0001", "0.0005", "0.0009")] == [0, 1, 2]
+
+
+def test_a_decimal_of_very_many_digits_is_refused() -> None:
+    """Its exact fraction would take longer than an app can wait."""
+    grid = Range(Decimal(0), Decimal(1), 10)
+    assert grid.nearest("x", Decimal("0." + "7" * 1000)) == 8
+    with pytest.raises(ParameterError, match="must be a number, and finite"):
+        grid.nearest("x", Decimal("0." + "7" * 1001))

@@ -278,3 +278,17 @@ def test_a_response_may_not_be_too_large(monkeypatch: pytest.MonkeyPatch) -> Non
     assert told(lambda: parse_survey(tables)) == [
         ("questions.a.mechanism", "responses exceed 511 bytes", "lower k")
     ]
+
+
+def test_a_tally_may_not_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(question_fields, "MAX_CELLS", 3)
+    tables = survey_tables({"a": choice_table(mechanism="grr")})
+    assert told(lambda: parse_survey(tables)) == [
+        ("questions.a.mechanism", "tallies exceed 3 counts", "lower k or its options")
+    ]
+
+
+def test_trailing_zeros_cost_nothing() -> None:
+    """A million of them would make fractions of a million digits."""
+    table = boolean_table(epsilon=Decimal("2.5" + "0" * 10**6))
+    assert make_survey({"a": table}).questions["a"].epsilon.as_tuple().exponent == -1
