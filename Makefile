@@ -26,7 +26,7 @@ demo: install
 	@$(RUN) examples/demo.py $(ARGS)
 
 test: install
-	@$(RUN) -m pytest $(ARGS)
+	@$(RUN) -m pytest -n 2 $(ARGS)
 
 check: install
 	@$(RUN) -m ruff check .

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import SupportsIndex
 
-from deniable.protocol.mechanisms import Mechanism, build
+from deniable.protocol.mechanisms import NO_OPTIONS, Mechanism, Options, build
 
 from . import inputs
 from .composition import Bound, compose
@@ -28,6 +28,7 @@ def total_epsilon(
     epsilon_first: Number | None = None,
     values: SupportsIndex = 2,
     mechanism: str = "auto",
+    options: Options = NO_OPTIONS,
     changes: SupportsIndex | None = None,
     delta: Number | None = None,
 ) -> TotalEpsilon:
@@ -60,7 +61,9 @@ def total_epsilon(
     values : int
         Domain size k.
     mechanism : str
-        ``grr``, ``sue``, ``oue``; ``auto`` is what a survey would choose.
+        Any of a survey's; ``auto`` is what a survey would choose for a choice.
+    options : mapping of str to int
+        Of the mechanism, such as ``{"g": 4}``; what is left out, it chooses.
     changes : int, optional
         How often the answer changes at most; otherwise as often as it likes.
     delta : Decimal, float or str, optional
@@ -90,7 +93,7 @@ def total_epsilon(
     """
     first = None if epsilon_first is None else inputs.epsilon("epsilon_first", epsilon_first)
     k = inputs.integer("values", values, 2, inputs.MAX_VALUES)
-    built = resolve(mechanism, k, inputs.epsilon("epsilon", epsilon), first)
+    built = resolve(mechanism, k, inputs.epsilon("epsilon", epsilon), first, options)
     reports = inputs.integer("days", days, 1, inputs.MAX_DAYS)
     most = None if changes is None else inputs.integer("changes", changes, 0, inputs.MAX_DAYS)
     fail = None if delta is None else float(inputs.between("delta", delta, "1e-100", "1"))
@@ -100,7 +103,7 @@ def total_epsilon(
         epsilon_first=built.epsilon_first,
         days=reports,
         values=k,
-        mechanism=built.name,
+        mechanism=built.described(),
         changes=most,
         delta=fail,
         rows=tuple(table.rows()),
@@ -137,7 +140,7 @@ class _Table:
 
     def _composed(self, reports: int, delta: float | None) -> Bound:
         m = self.mechanism
-        return compose(build(m.name, m.k, m.epsilon), reports, delta)
+        return compose(build(m.name, m.k, m.epsilon, None, m.chosen), reports, delta)
 
     @property
     def _epsilon(self) -> float:

@@ -104,7 +104,7 @@ def _alternative(question: Question, rival: Rival, own: Fraction) -> Alternative
     classes = shown.classes
     return Alternative(
         question=question.id,
-        mechanism=mechanism.name,
+        mechanism=shown.described(),
         asked=asked,
         standard_error_ratio=1.0 if asked else math.sqrt(rival.variance / own),
         lifetime_changing=None if classes is None else classes * float(question.epsilon),

@@ -17,7 +17,7 @@ from deniable.protocol.question import Value
 from .estimators import FAKE_SHARE
 from .measured import Quantity
 from .render import Record, Section
-from .results import EPSILON_UNIT, FIRST_UNIT, decimals, text
+from .results import EPSILON_UNIT, FIRST_UNIT, decimals, text, units
 
 Compare = Literal["periods", "segments", "values"]
 
@@ -144,7 +144,7 @@ class Differences:
         """Return the differences as JSON."""
         return {
             **self._context(),
-            "epsilon_unit": EPSILON_UNIT,
+            **units(self.epsilon_first),
             "correlation": self.correlation,
             "fake_bias": self.fake_bias,
             "notes": list(self.notes),

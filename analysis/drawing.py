@@ -134,13 +134,14 @@ def _lines(figure: Figure, axes: Axes, result: Trend) -> list[str]:
         )
     periods = sorted({point.period for point in result.points})
     place = {period: i for i, period in enumerate(periods)}
+    drawn = []
     for i, (value, points) in enumerate(series):
         x = [place[point.period] for point in points]
         colour = _COLOURS[i]
         axes.fill_between(
             x, [p.low for p in points], [p.high for p in points], color=colour, alpha=0.18, lw=0
         )
-        axes.errorbar(
+        line = axes.errorbar(
             x,
             [p.estimate for p in points],
             yerr=_reach([(p.low, p.high) for p in points], [p.estimate for p in points]),
@@ -148,12 +149,13 @@ def _lines(figure: Figure, axes: Axes, result: Trend) -> list[str]:
             marker=_MARKERS[i],
             markersize=5,
             elinewidth=0.8,
-            label=_short(text(value)),
         )
+        drawn.append((line, _short(text(value))))
     figure.set_size_inches(_WIDTH, 4.8)
     _name_periods(axes, periods)
     axes.set_ylabel(result.quantity)
-    figure.legend(loc="outside right upper", frameon=False)
+    lines, labels = zip(*drawn, strict=True)
+    figure.legend(lines, labels, loc="outside right upper", frameon=False)
     kind = "Raw frequencies" if result.quantity == "frequency" else "Means"
     remarks.append(f"{kind}; {100 * result.confidence:g} % intervals, each by itself.")
     remarks.append(

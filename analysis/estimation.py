@@ -9,7 +9,15 @@ from functools import partial
 from typing import SupportsIndex
 
 from deniable.protocol.errors import ParameterError
-from deniable.protocol.mechanisms import MECHANISMS, FrequencyOracle, Mechanism, build, named
+from deniable.protocol.mechanisms import (
+    MECHANISMS,
+    NO_OPTIONS,
+    FrequencyOracle,
+    Mechanism,
+    Options,
+    build,
+    named,
+)
 from deniable.protocol.question import Value
 from deniable.protocol.tally import Tally
 
@@ -33,6 +41,7 @@ def debias(
     mechanism: str,
     epsilon: Number,
     epsilon_first: Number | None = None,
+    options: Options = NO_OPTIONS,
     n: SupportsIndex | None = None,
     confidence: Number = 0.95,
     simultaneous: bool = False,
@@ -54,6 +63,8 @@ def debias(
         Of the permanent response; of the report if there is only one round.
     epsilon_first : Decimal, int, float or str, optional
         Of one report, if it went through a second round.
+    options : mapping of str to int
+        Of the mechanism, such as ``{"g": 4}``; what is left out, it chooses.
     n : int, optional
         Reports that say anything about a value. For grr it is the sum of the counts and may be
         left out.
@@ -90,7 +101,7 @@ def debias(
     """
     supports = inputs.counts("counts", counts)
     first = None if epsilon_first is None else inputs.epsilon("epsilon_first", epsilon_first)
-    built = build(mechanism, len(supports), inputs.epsilon("epsilon", epsilon), first)
+    built = build(mechanism, len(supports), inputs.epsilon("epsilon", epsilon), first, options)
     if not isinstance(built, FrequencyOracle):
         raise ParameterError(f"mechanism must be one of {', '.join(SUPPORTED)}: {mechanism}")
     total = _reports(built, supports, n)
@@ -174,6 +185,7 @@ def _estimates(
     return Estimates(
         n=n,
         mechanism=mechanism.name,
+        options=mechanism.chosen,
         epsilon=mechanism.epsilon,
         epsilon_first=mechanism.epsilon_first,
         confidence=float(chance),

@@ -57,6 +57,20 @@ def parse_integer(text: str) -> int:
     return int(text)
 
 
+def parse_option(text: str) -> tuple[str, int]:
+    """Read an option of a mechanism, such as ``g=4``.
+
+    Raises
+    ------
+    ValueError
+        If it is no name and whole number.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier() or not _INTEGER.fullmatch(value[:_LONGEST]):
+        raise ValueError("must be a name and a whole number, like g=4")
+    return name, parse_integer(value)
+
+
 def parse_counts(text: str) -> tuple[int, ...]:
     """Read whole numbers with commas between them.
 

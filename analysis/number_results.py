@@ -17,7 +17,7 @@ from deniable.protocol.ranges import Range
 from .context import Context
 from .estimators import FAKE_SHARE
 from .render import Record, Section
-from .results import EPSILON_UNIT, FIRST_UNIT, decimals
+from .results import EPSILON_UNIT, FIRST_UNIT, decimals, units
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class NumberEstimates(Context):
             **self.which(),
             **self.parts(),
             **self.how(),
-            "epsilon_unit": EPSILON_UNIT,
+            **units(self.epsilon_first),
             "range": {
                 "low": float(self.range.low),
                 "high": float(self.range.high),

@@ -8,14 +8,22 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, SupportsIndex
 
+from deniable.protocol.errors import ParameterError
 from deniable.protocol.exact import canonical
-from deniable.protocol.mechanisms import MECHANISMS, Mechanism, build, choose
+from deniable.protocol.mechanisms import (
+    MECHANISMS,
+    NO_OPTIONS,
+    Mechanism,
+    Options,
+    build,
+    choose,
+)
 
 from . import inputs
 from .estimators import FAKE_SHARE, Level, fake_bias
 from .inputs import Number
 from .render import Record, Section
-from .results import EPSILON_UNIT, FIRST_UNIT
+from .results import EPSILON_UNIT, FIRST_UNIT, units
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,7 @@ class UsersNeeded:
 
     def document(self) -> dict[str, Any]:
         """Return the plan as JSON."""
-        return {**self.records()[0], "epsilon_unit": EPSILON_UNIT}
+        return {**self.records()[0], **units(self.epsilon_first)}
 
     def sections(self) -> tuple[Section, ...]:
         """Return the plan for people."""
@@ -96,6 +104,7 @@ def users_needed(
     sigmas: Number | None = None,
     values: SupportsIndex = 2,
     mechanism: str = "auto",
+    options: Options = NO_OPTIONS,
     frequency: Number | None = None,
     fixed_population: bool = False,
 ) -> UsersNeeded:
@@ -123,6 +132,8 @@ def users_needed(
         Domain size k; 2 for a yes/no question, the steps of the range plus 1 for a number.
     mechanism : str
         Any of a survey's; ``auto`` is what a survey would choose for a choice.
+    options : mapping of str to int
+        Of the mechanism, such as ``{"g": 4}``; what is left out, it chooses.
     frequency : Decimal, float or str, optional
         The true frequency f, or where in its range, from 0 to 1, the mean of a number is;
         otherwise the one that needs most users.
@@ -151,7 +162,7 @@ def users_needed(
     """
     first = None if epsilon_first is None else inputs.epsilon("epsilon_first", epsilon_first)
     k = inputs.integer("values", values, 2, inputs.MAX_VALUES)
-    built = resolve(mechanism, k, inputs.epsilon("epsilon", epsilon), first)
+    built = resolve(mechanism, k, inputs.epsilon("epsilon", epsilon), first, options)
     within = Fraction(inputs.between("margin", margin, "1e-9", "1"))
     sure = None if sigmas is not None else inputs.between("confidence", confidence, "0", "1")
     if sigmas is not None:
@@ -176,11 +187,19 @@ def users_needed(
     )
 
 
-def resolve(name: str, k: int, epsilon: Decimal, epsilon_first: Decimal | None) -> Mechanism:
+def resolve(
+    name: str,
+    k: int,
+    epsilon: Decimal,
+    epsilon_first: Decimal | None,
+    options: Options = NO_OPTIONS,
+) -> Mechanism:
     """Return the mechanism a survey would resolve ``name`` to, ``auto`` included."""
-    if name == "auto":
-        return choose(k, epsilon, epsilon_first)
-    return build(name, k, epsilon, epsilon_first)
+    if name != "auto":
+        return build(name, k, epsilon, epsilon_first, options)
+    if options:
+        raise ParameterError("options are of a mechanism: name one, other than auto")
+    return choose(k, epsilon, epsilon_first)
 
 
 def _variance(
@@ -209,9 +228,10 @@ def _assumption(
     which = f"the worst case, {where}" if frequency is None else where
     who = "a fixed population, only the noise varies" if fixed else "independently sampled users"
     chosen = ", as auto chooses" if asked == "auto" else ""
+    exact = "" if mechanism.automatic else " (approximate, as if hashing were ideal)"
     return (
-        f"{level}; variance {which}; {who}, each reporting once; "
-        f"{mechanism.name} over {mechanism.k} values{chosen}"
+        f"{level}; variance {which}{exact}; {who}, each reporting once; "
+        f"{mechanism.described()} over {mechanism.k} values{chosen}"
     )
 
 

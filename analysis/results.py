@@ -7,8 +7,8 @@ What must never change within a major version: the field names of ``document()``
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,6 +25,18 @@ if TYPE_CHECKING:
 
 EPSILON_UNIT = "of one device, from all its reports about one unchanging answer"
 FIRST_UNIT = "of one device, from one report"
+
+
+def units(epsilon_first: Decimal | None) -> dict[str, str]:
+    """Return what the epsilons of a document are of."""
+    first = {} if epsilon_first is None else {"epsilon_first_unit": FIRST_UNIT}
+    return {"epsilon_unit": EPSILON_UNIT, **first}
+
+
+def named(mechanism: str, options: Mapping[str, int]) -> str:
+    """Name a mechanism with its options: ``olh (g = 4)``."""
+    chosen = ", ".join(f"{name} = {value}" for name, value in options.items())
+    return f"{mechanism} ({chosen})" if chosen else mechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +92,8 @@ class Estimates(Context):
         By how much 1 % of fake devices could move any of the frequencies.
     notes : tuple of str
         What a reader must know besides.
+    options : mapping of str to int
+        Of the mechanism, those in force.
     estimates : tuple of Estimate
     """
 
@@ -100,6 +114,7 @@ class Estimates(Context):
     batches: tuple[str, ...] = ()
     pooled: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    options: Mapping[str, int] = field(default_factory=dict)
 
     columns: ClassVar[tuple[str, ...]] = (
         "question", "version", "period", "segment", "n", "mechanism", "epsilon", "epsilon_first",
@@ -118,7 +133,8 @@ class Estimates(Context):
             **self.which(),
             **self.parts(),
             **self._how(),
-            "epsilon_unit": EPSILON_UNIT,
+            **units(self.epsilon_first),
+            "options": dict(self.options),
             "fake_bias": self.fake_bias,
             "notes": list(self.notes),
             "estimates": [asdict(estimate) for estimate in self.estimates],
@@ -141,7 +157,8 @@ class Estimates(Context):
         yield f"Frequencies {kind}; {100 * self.confidence:g} % intervals, {together}."
         first = self.epsilon_first
         one = "" if first is None else f"; {canonical(first)} {FIRST_UNIT}"
-        yield f"{self.mechanism}, epsilon {canonical(self.epsilon)} {EPSILON_UNIT}{one}."
+        how = named(self.mechanism, self.options)
+        yield f"{how}, epsilon {canonical(self.epsilon)} {EPSILON_UNIT}{one}."
         yield f"{100 * FAKE_SHARE:g} % fake devices could move a frequency by {self.fake_bias:.2g}."
 
 

@@ -93,7 +93,7 @@ def _cost(question: Question, chosen: bool | None) -> QuestionCost:
         question=question.id,
         version=question.version,
         period=question.period,
-        mechanism=mechanism.name,
+        mechanism=mechanism.described(),
         values=mechanism.k,
         chosen=chosen,
         epsilon=float(question.epsilon),

@@ -17,7 +17,7 @@ from deniable.protocol.question import Value
 from .estimators import FAKE_SHARE
 from .measured import Quantity
 from .render import Record, Section
-from .results import EPSILON_UNIT, FIRST_UNIT, decimals, text
+from .results import EPSILON_UNIT, FIRST_UNIT, decimals, text, units
 
 SHARED = (
     "The noise of remembered answers is shared by the periods: steps between neighbours are more "
@@ -118,7 +118,7 @@ class Trend:
         """Return the series as JSON."""
         return {
             **self._context(),
-            "epsilon_unit": EPSILON_UNIT,
+            **units(self.epsilon_first),
             "fake_bias": self.fake_bias,
             "notes": [SHARED, *self.notes],
             "points": [asdict(point) for point in self.points],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from deniable.protocol.errors import ParameterError
@@ -108,4 +109,13 @@ def _points(period: Estimates | NumberEstimates) -> Iterable[Point]:
 
 
 def _notes(periods: Iterable[Estimates | NumberEstimates]) -> Iterable[str]:
-    return (f"{period.period}: {note}" for period in periods for note in period.notes)
+    every = list(periods)
+    told = Counter(note for period in every for note in dict.fromkeys(period.notes))
+    shared = [note for note, times in told.items() if times == len(every)]
+    own = [
+        f"{period.period}: {note}"
+        for period in every
+        for note in period.notes
+        if note not in shared
+    ]
+    return [*shared, *own]

@@ -50,7 +50,8 @@ class Fields:
             self.problem("", "must be a table", f"write it as [{path}]" if path else "correct it")
         for key in self._table:
             if key not in known:
-                self.problem(str(key), "unknown key", f"use one of {', '.join(sorted(known))}")
+                fix = f"use one of {', '.join(sorted(known))}" if known else "remove it"
+                self.problem(str(key), "unknown key", fix)
 
     def problem(self, key: str, problem: str, fix: str) -> None:
         """Note a mistake."""
@@ -161,6 +162,9 @@ class Fields:
     def texts(self, key: str, low: int, high: int, *, limit: int) -> tuple[str, ...]:
         """Read a list of different texts."""
         value = self._table.get(key, [])
+        if low and not self.has(key):
+            self.problem(key, "missing", 'add it, like ["a", "b"]')
+            return ()
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             self.problem(key, "must be a list of texts", 'write it like ["a", "b"]')
             return ()

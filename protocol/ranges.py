@@ -84,7 +84,7 @@ def _number(value: object) -> int | Decimal | Fraction | None:
         if isinstance(value, numbers.Integral):
             return operator.index(value)
         return _fraction(value) if isinstance(value, numbers.Real) else None
-    except (TypeError, ValueError, OverflowError):  # no number after all: nan, inf, a time span
+    except Exception:  # no number after all: nan, inf, a time span, a trap
         return None
 
 

@@ -102,6 +102,13 @@ def check_marginals(mechanism: FrequencyOracle) -> None:
     """A report covers a value with its share; it supports the true one with p, another with q."""
     assert mechanism.p > mechanism.q
     given = reports(mechanism)
+    moved = [
+        abs(mechanism.supports(asked, y) - mechanism.q) / (mechanism.p - mechanism.q)
+        for _, each in given
+        for asked, y in product(range(mechanism.k), each[0])
+        if mechanism.covers(asked, y)
+    ]
+    assert mechanism.leverage == max(moved) / mechanism.coverage
     for value, asked in product(range(mechanism.k), repeat=2):
         chances = [
             (weight * mass, response)

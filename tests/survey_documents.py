@@ -16,8 +16,15 @@ from deniable.protocol.survey import Survey, parse_survey
 
 Document = dict[str, Any]
 
-ABSENT = object()
-"""As a change: leave the field out."""
+
+class Absent:
+    """As a change: leave the field out."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT = Absent()
 
 
 def boolean_table(**changes: object) -> Document:

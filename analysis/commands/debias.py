@@ -19,6 +19,7 @@ from . import options
 )
 @options.epsilon
 @options.epsilon_first
+@options.mechanism_options
 @click.option(
     "--counts",
     type=options.COUNTS,
@@ -30,7 +31,7 @@ from . import options
     "--n",
     type=options.WHOLE,
     metavar="N",
-    help="Reports; needed for sue and oue, whose counts do not add up to it.",
+    help="Reports; needed unless the counts add up to it, as those of grr do.",
 )
 @options.intervals
 @options.form
@@ -38,6 +39,7 @@ def command(
     mechanism: str,
     epsilon: Decimal,
     epsilon_first: Decimal | None,
+    chosen: tuple[tuple[str, int], ...],
     counts: tuple[int, ...],
     n: int | None,
     confidence: Decimal,
@@ -54,6 +56,7 @@ def command(
         mechanism=mechanism,
         epsilon=epsilon,
         epsilon_first=epsilon_first,
+        options=dict(chosen),
         n=n,
         confidence=confidence,
         simultaneous=simultaneous,

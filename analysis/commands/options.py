@@ -10,7 +10,7 @@ import click
 
 from deniable.protocol.mechanisms import MECHANISMS
 
-from ..inputs import parse_counts, parse_decimal, parse_integer, parse_levels
+from ..inputs import parse_counts, parse_decimal, parse_integer, parse_levels, parse_option
 from ..postprocess import NAMES
 from ..render import FORMATS, Result, render
 
@@ -76,6 +76,14 @@ mechanism = click.option(
     default="auto",
     show_default=True,
     help="auto is what a survey would choose for a question that is not for a number.",
+)
+mechanism_options = click.option(
+    "--option",
+    "chosen",
+    type=Parsed("option", parse_option),
+    multiple=True,
+    metavar="NAME=N",
+    help="Of the mechanism, such as g=4 for olh; what is left out, it chooses.",
 )
 confidence = click.option(
     "--confidence",

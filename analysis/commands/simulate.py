@@ -87,6 +87,10 @@ def command(
     Values are true or false, a choice, or a number; an empty field is a person who records
     nothing. Devices are drawn from the rows by weight.
     """
+    if output is not None and output.suffix != ".json":
+        raise click.UsageError(
+            f"--output must end in .json, for estimate to read it: {output.name}"
+        )
     result = simulate(
         survey,
         truth,

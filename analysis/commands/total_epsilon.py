@@ -13,6 +13,7 @@ from . import options
 @click.command(name="total-epsilon")
 @options.epsilon
 @options.epsilon_first
+@options.mechanism_options
 @click.option(
     "--days",
     type=options.WHOLE,
@@ -38,6 +39,7 @@ from . import options
 def command(
     epsilon: Decimal,
     epsilon_first: Decimal | None,
+    chosen: tuple[tuple[str, int], ...],
     days: int,
     values: int,
     mechanism: str,
@@ -53,6 +55,7 @@ def command(
         epsilon=epsilon,
         days=days,
         epsilon_first=epsilon_first,
+        options=dict(chosen),
         values=values,
         mechanism=mechanism,
         changes=changes,

@@ -14,6 +14,7 @@ from . import options
 @click.command(name="users-needed")
 @options.epsilon
 @options.epsilon_first
+@options.mechanism_options
 @click.option(
     "--margin",
     type=options.NUMBER,
@@ -49,6 +50,7 @@ def command(
     context: click.Context,
     epsilon: Decimal,
     epsilon_first: Decimal | None,
+    chosen: tuple[tuple[str, int], ...],
     margin: Decimal,
     confidence: Decimal,
     sigmas: Decimal | None,
@@ -66,6 +68,7 @@ def command(
         epsilon=epsilon,
         margin=margin,
         epsilon_first=epsilon_first,
+        options=dict(chosen),
         confidence=confidence,
         sigmas=sigmas,
         values=values,

@@ -124,7 +124,8 @@ def _against(mechanism: Mechanism, linkable: bool) -> str:
         return f"a device would have more than {most} permanent responses"
     if linkable:
         return ""
-    allowed = max(MAX_FINGERPRINT_BITS, math.log2(mechanism.k) + 1)
+    alone = math.log2(mechanism.k)
+    allowed = MAX_FINGERPRINT_BITS if alone <= MAX_FINGERPRINT_BITS else alone + 1
     if mechanism.fingerprint_bits > allowed + _ROUNDING:
         return f"its reports tell devices apart by {mechanism.fingerprint_bits:.1f} bits"
     if mechanism.second is not None and mechanism.flips > 1:

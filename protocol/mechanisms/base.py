@@ -116,6 +116,11 @@ class Mechanism(ABC):
         """The options in force, asked for or chosen."""
         return {name: getattr(self, name) for name in self.options}
 
+    def described(self) -> str:
+        """Return the name, with the options in force if there are any: ``olh (g = 4)``."""
+        chosen = ", ".join(f"{name} = {value}" for name, value in self.chosen.items())
+        return f"{self.name} ({chosen})" if chosen else self.name
+
     @property
     def second(self) -> tuple[Fraction, Fraction] | None:
         """(p2, q2): probabilities of one report's symbol or bit given the permanent one's."""

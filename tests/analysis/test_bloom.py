@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from deniable.analysis.bloom import NONNEGATIVE, estimate_bloom, require_told_apart
+from deniable.analysis.bloom import NONNEGATIVE, estimate_bloom, require_told_apart, worst_lie
 from deniable.analysis.decode import Supports
 from deniable.analysis.estimators import Level
 from deniable.analysis.frequencies import estimate_cells
@@ -266,3 +266,25 @@ def test_cohorts_without_reports_are_left_out() -> None:
 def test_chosen_sizes_tell_every_value_apart(k: int) -> None:
     for epsilon in ("1", "8"):
         require_told_apart("any", make(k, epsilon))
+
+
+def test_the_worst_lie_moves_an_estimate_as_far_as_is_said() -> None:
+    """A report more, of each cohort and bits in turn, against the linear map of the tally."""
+    mechanism = make(6, "2", bits=5, hashes=1, cohorts=4)
+    n = 1000
+    base = np.array([[200] * 5 + [n // 4]] * 4)
+    before = np.array([one.frequency for one in estimate_bloom(mechanism, base.ravel(), LEVEL)])
+    most = 0.0
+    for cohort in range(4):
+        for mask in range(32):
+            lied = base.copy()
+            lied[cohort] += [*(mask >> bit & 1 for bit in range(5)), 0]
+            honest = base.astype(float)
+            honest[cohort, :5] += float(mechanism.q)
+            after, fair = (
+                np.array([one.frequency for one in estimate_bloom(mechanism, cells.ravel(), LEVEL)])
+                for cells in (lied, honest)
+            )
+            most = max(most, float(np.abs(after - fair).max()) * n)
+    assert before.shape == (6,)
+    assert most == pytest.approx(worst_lie(mechanism), rel=1e-6)

@@ -109,7 +109,7 @@ def test_all_at_once_is_wider() -> None:
     all_of = estimate_numbers([counted(WAVE)], quantiles=["0.9", "0.5"], simultaneous=True)
     assert [s.level for s in one.statistics] == [None, 0.5, 0.9]
     ratio = (all_of.mean.high - all_of.mean.low) / (one.mean.high - one.mean.low)
-    assert ratio == pytest.approx(2.3939797998185104 / 1.959963984540054)
+    assert ratio == pytest.approx(2.3939797998185104 / 1.959963984540054, rel=1e-3)
     for narrow, wide in zip(one.statistics, all_of.statistics, strict=True):
         assert wide.low <= narrow.low <= narrow.high <= wide.high
 

@@ -108,7 +108,7 @@ def test_what_is_assumed_is_said() -> None:
     assert "95 % two-sided" in plan.assumption
     assert "worst case" in plan.assumption
     assert "independently sampled users" in plan.assumption
-    assert f"{plan.mechanism} over 16 values, as auto chooses" in plan.assumption
+    assert f"{plan.mechanism} (g = 4) over 16 values, as auto chooses" in plan.assumption
     fixed = users_needed(epsilon=2, margin="0.01", sigmas=2, frequency=0, fixed_population=True)
     assert "2 standard errors" in fixed.assumption
     assert "two-sided" not in fixed.assumption

@@ -24,19 +24,19 @@ from deniable.protocol.survey import parse_survey
 SIZES = (2, 3, 4, 8, 16, 64, 256, 1024, 4096)
 
 FROZEN = [
-    ("0.5", None, False, "grr grr olh ss olh olh olh olh olh"),
+    ("0.5", None, False, "grr grr olh ss olh olh olh grr olh"),
     ("0.5", None, True, "grr grr olh ss ss ss ss ss ss"),
-    ("1", None, False, "grr grr grr ss olh olh olh olh olh"),
+    ("1", None, False, "grr grr grr ss olh olh olh grr olh"),
     ("1", None, True, "grr grr grr ss olh ss ss ss ss"),
-    ("2", None, False, "grr grr grr grr ss olh olh olh olh"),
+    ("2", None, False, "grr grr grr grr ss olh olh grr olh"),
     ("2", None, True, "grr grr grr grr ss olh ss ss ss"),
-    ("4", None, False, "grr grr grr grr grr grr olh olh olh"),
+    ("4", None, False, "grr grr grr grr grr grr olh grr olh"),
     ("4", None, True, "grr grr grr grr grr grr ss ss ss"),
     ("8", None, False, "grr grr grr grr grr grr grr grr grr"),
     ("8", None, True, "grr grr grr grr grr grr grr grr grr"),
-    ("2", "1", False, "grr grr grr olh olh olh olh olh olh"),
+    ("2", "1", False, "grr grr grr olh olh olh olh grr olh"),
     ("2", "1", True, "grr grr grr olh olh olh olh olh oue"),
-    ("4", "1", False, "grr grr grr olh olh olh olh olh olh"),
+    ("4", "1", False, "grr grr grr olh olh olh olh grr olh"),
     ("4", "1", True, "grr grr grr olh olh olh olh olh oue"),
 ]
 """epsilon, epsilon_first, linkable, and what is chosen for each of SIZES."""
@@ -76,16 +76,18 @@ def expected(k: int, epsilon: Decimal, first: Decimal | None, linkable: bool) ->
 
 def qualifies(mechanism: Mechanism, first: Decimal | None, linkable: bool) -> bool:
     assert mechanism.classes is not None
-    quiet = mechanism.fingerprint_bits <= max(10, math.log2(mechanism.k) + 1)
+    alone = math.log2(mechanism.k)
+    quiet = mechanism.fingerprint_bits <= (10 if alone <= 10 else alone + 1) + 1e-9
     steady = first is None or mechanism.flips == 1
     return mechanism.classes <= mechanism.k and (linkable or (quiet and steady))
 
 
 def test_a_quieter_setting_is_taken_where_the_best_shows_too_much() -> None:
-    best, chosen = build("olh", 1000, Decimal(4)), choose(1000, Decimal(4))
-    assert (chosen.name, chosen.chosen) == ("olh", {"g": 43})
-    assert best.fingerprint_bits > math.log2(1000) + 1 >= chosen.fingerprint_bits
-    assert best.variance(0.001) < chosen.variance(0.001) < 1.02 * best.variance(0.001)
+    best, chosen = build("olh", 256, Decimal(4)), choose(256, Decimal(4))
+    assert (chosen.name, chosen.chosen) == ("olh", {"g": 31})
+    assert best.fingerprint_bits > 10 >= chosen.fingerprint_bits
+    assert best.variance(0.004) < chosen.variance(0.004) < 1.06 * best.variance(0.004)
+    assert chosen.described() == "olh (g = 31)"
 
 
 @pytest.mark.parametrize("linkable", [False, True])

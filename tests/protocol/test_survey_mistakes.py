@@ -135,7 +135,8 @@ QUESTION_MISTAKES: list[tuple[dict[str, object], str, str, str]] = [
 ]
 
 CHOICE_MISTAKES: list[tuple[dict[str, object], str, str, str]] = [
-    ({"choices": ABSENT}, "choices", "2..4096 entries: 0", "correct it"),
+    ({"choices": ABSENT}, "choices", "missing", "add it, like"),
+    ({"choices": []}, "choices", "2..4096 entries: 0", "correct it"),
     ({"choices": ["a"]}, "choices", "2..4096 entries: 1", "correct it"),
     ({"choices": [str(n) for n in range(4097)]}, "choices", "2..4096 entries: 4097", "correct it"),
     ({"choices": "ab"}, "choices", "must be a list of texts", 'like ["a", "b"]'),

@@ -182,3 +182,16 @@ def test_a_tally_keeps_a_question_that_a_survey_would_refuse_as_linkable() -> No
 def test_an_empty_period_is_a_tally_too() -> None:
     tally = Tally(make_question(boolean_table()), "2026-11-30", None, 0, (0, 0))
     assert parse_tally(sent(tally)) == tally
+
+
+def test_a_set_has_as_many_bits_as_its_weight() -> None:
+    asked = make_question(choice_table(mechanism={"name": "ss", "weight": 2}, period="week"))
+    assert parse_tally(sent(Tally(asked, "2026-W49", None, 9, (9, 0, 5, 4, 9)))).n == 9
+    for cells in ((9, 9, 9, 9, 9), (0, 0, 0, 0, 9)):
+        with pytest.raises(DocumentError, match="each report has exactly 2 bits set"):
+            parse_tally(sent(Tally(asked, "2026-W49", None, 9, cells)))
+
+
+def test_more_devices_than_floats_count_are_refused() -> None:
+    with pytest.raises(DocumentError, match="n must be at most 1000000000000000"):
+        parse_tally(sent(Tally(GRR, "2026-11-30", None, 10**15 + 1, (10**15, 1))))
