@@ -41,8 +41,7 @@ SAME_DEVICES = Correlation(
 )
 OTHER_DEVICES = Correlation(
     0.0,
-    "independent: the segments are different devices; the errors are the plug-in ones of each "
-    "segment, not pooled, for the p-value as well.",
+    "independent: the segments are different devices; each has an error of its own, not pooled.",
 )
 _COUNTED = "correlated: both values are of one tally; reports that support both were counted in it."
 _EXACT = (

@@ -173,7 +173,10 @@ class Differences:
         kind = "Raw frequencies" if self.quantity == "frequency" else "Means"
         yield f"{kind}; {100 * self.confidence:g} % intervals of B - A, {together}."
         adjusted = " (Holm)" if self.simultaneous else ""
-        yield f"p-value{adjusted}: two-sided, of no difference. Errors {self.correlation}"
+        yield (
+            f"p-value{adjusted}: two-sided, of no difference, as the intervals have it. "
+            f"Errors {self.correlation}"
+        )
         first = self.epsilon_first
         one = "" if first is None else f"; {canonical(first)} {FIRST_UNIT}"
         yield f"{self.mechanism}, epsilon {canonical(self.epsilon)} {EPSILON_UNIT}{one}."
