@@ -25,13 +25,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar
 
 from ..draws import Draws
 from ..errors import ParameterError
-from ..exact import SCALE
 from ..limits import MAX_CELLS, MAX_K
 from ..response import Response, Shape
 from .base import (
@@ -44,11 +42,11 @@ from .base import (
     require_k,
 )
 from .oracle import FrequencyOracle
-from .symmetric import keep_thresholds, kept, perturb, perturbed
+from .symmetric import KeptBits, keep_thresholds, perturb, perturbed
 
 
 @dataclass(frozen=True)
-class DBitFlip(FrequencyOracle):
+class DBitFlip(KeptBits, FrequencyOracle):
     """d bits about d values next to each other, each kept or turned over; twice if asked.
 
     Attributes
@@ -63,7 +61,6 @@ class DBitFlip(FrequencyOracle):
 
     name: ClassVar[str] = "dbitflip"
     decoder: ClassVar[str] = "window"
-    two_rounds: ClassVar[bool] = True
     options: ClassVar[Mapping[str, range]] = MappingProxyType({"bits": range(1, MAX_K + 1)})
 
     k: int
@@ -103,38 +100,6 @@ class DBitFlip(FrequencyOracle):
     def shape(self) -> Shape:
         """d bits, a row for each value they begin at."""
         return Shape("bits", self.bits, 1 if self.bits == self.k else self.k)
-
-    @property
-    def thresholds(self) -> Mapping[str, int]:
-        """``keep`` and, with a second round, ``keep_again``."""
-        named = {"keep": self.keep}
-        if self.keep_again is not None:
-            named["keep_again"] = self.keep_again
-        return named
-
-    @cached_property
-    def first(self) -> tuple[Fraction, Fraction]:
-        """(p1, q1)."""
-        p1 = kept(self.keep, None)
-        return p1, 1 - p1
-
-    @cached_property
-    def second(self) -> tuple[Fraction, Fraction] | None:
-        """(p2, q2)."""
-        if self.keep_again is None:
-            return None
-        p2 = Fraction(self.keep_again, SCALE)
-        return p2, 1 - p2
-
-    @cached_property
-    def p(self) -> Fraction:
-        """P(a report's bit is set), if it is the true value's."""
-        return kept(self.keep, self.keep_again)
-
-    @cached_property
-    def q(self) -> Fraction:
-        """P(a report's bit is set), if it is another value's."""
-        return 1 - self.p
 
     @property
     def coverage(self) -> Fraction:

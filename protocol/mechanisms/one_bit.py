@@ -15,22 +15,22 @@ Duchi, Jordan, Wainwright. Minimax optimal procedures for locally private estima
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
 from typing import ClassVar
 
 from ..draws import Draws
 from ..response import Response, Shape
 from .base import NO_OPTIONS, Law, Options, Rounds, require_epsilons, require_k
-from .grr import keep_or_move, keep_thresholds, perturb
+from .grr import keep_thresholds, perturb
 from .scale import Scale
+from .symmetric import KeptBits
 
 
 @dataclass(frozen=True)
-class OneBitMean(Scale):
+class OneBitMean(KeptBits, Scale):
     """Keep the rounded bit with probability ``keep`` / 2^64; twice if asked.
 
     Attributes
@@ -43,7 +43,6 @@ class OneBitMean(Scale):
 
     name: ClassVar[str] = "1bitmean"
     decoder: ClassVar[str] = "mean"
-    two_rounds: ClassVar[bool] = True
 
     k: int
     epsilon: Decimal
@@ -68,35 +67,6 @@ class OneBitMean(Scale):
     def shape(self) -> Shape:
         """A bit."""
         return Shape("symbol", 2)
-
-    @property
-    def thresholds(self) -> Mapping[str, int]:
-        """``keep`` and, with a second round, ``keep_again``."""
-        named = {"keep": self.keep}
-        if self.keep_again is not None:
-            named["keep_again"] = self.keep_again
-        return named
-
-    @cached_property
-    def first(self) -> tuple[Fraction, Fraction]:
-        """(p1, q1) of the rounded bit."""
-        return keep_or_move(self.keep, 2)
-
-    @cached_property
-    def second(self) -> tuple[Fraction, Fraction] | None:
-        """(p2, q2)."""
-        return None if self.keep_again is None else keep_or_move(self.keep_again, 2)
-
-    @cached_property
-    def p(self) -> Fraction:
-        """P(a report is the rounded bit): p1, or p1 p2 + q1 q2."""
-        (p1, q1), (p2, q2) = self.first, self.second or (1, 0)
-        return p1 * p2 + q1 * q2
-
-    @property
-    def tells(self) -> bool:
-        """Whether p > 1/2."""
-        return self.p > Fraction(1, 2)
 
     @property
     def chains(self) -> tuple[tuple[Fraction, Fraction], ...]:
@@ -153,11 +123,11 @@ class OneBitMean(Scale):
         return {Response(bit): kept, Response(1 - bit): 1 - kept}
 
     def score(self, out: int) -> Fraction:
-        """``(bit - q) / (p - q)`` with q = 1 - p."""
-        return (out - (1 - self.p)) / (2 * self.p - 1)
+        """``(bit - q) / (p - q)``."""
+        return (out - self.q) / (self.p - self.q)
 
     def score_variance(self, at: Fraction) -> Fraction:
         """``g(1-g) / (p-q)^2`` with g = q + at (p-q): rounding and noise."""
-        q, gap = 1 - self.p, 2 * self.p - 1
-        g = q + at * gap
+        gap = self.p - self.q
+        g = self.q + at * gap
         return g * (1 - g) / gap**2

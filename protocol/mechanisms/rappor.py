@@ -33,7 +33,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -44,7 +43,6 @@ from .base import (
     NO_OPTIONS,
     Asks,
     Law,
-    Mechanism,
     Options,
     Rounds,
     binary_entropy,
@@ -53,11 +51,11 @@ from .base import (
 )
 from .bloom import bloom_filter
 from .cohorts import MOST_BITS, MOST_COHORTS, sizes
-from .symmetric import keep_thresholds, kept, perturb, perturbed
+from .symmetric import KeptBits, keep_thresholds, kept, perturb, perturbed
 
 
 @dataclass(frozen=True)
-class Rappor(Mechanism):
+class Rappor(KeptBits):
     """The Bloom filter of a symbol in the device's cohort, each bit perturbed on its own.
 
     Attributes
@@ -77,7 +75,6 @@ class Rappor(Mechanism):
     name: ClassVar[str] = "rappor"
     asks: ClassVar[Asks] = "choice"
     decoder: ClassVar[str] = "bloom"
-    two_rounds: ClassVar[bool] = True
     automatic: ClassVar[bool] = False
     options: ClassVar[Mapping[str, range]] = MappingProxyType(
         {
@@ -121,43 +118,6 @@ class Rappor(Mechanism):
     def shape(self) -> Shape:
         """The bits of a filter, a row for each cohort."""
         return Shape("bits", self.bits, self.cohorts)
-
-    @property
-    def thresholds(self) -> Mapping[str, int]:
-        """``keep`` and, with a second round, ``keep_again``."""
-        named = {"keep": self.keep}
-        if self.keep_again is not None:
-            named["keep_again"] = self.keep_again
-        return named
-
-    @cached_property
-    def first(self) -> tuple[Fraction, Fraction]:
-        """(p1, q1): a permanent bit is set, if the filter has it and if not."""
-        p1 = Fraction(self.keep, SCALE)
-        return p1, 1 - p1
-
-    @cached_property
-    def second(self) -> tuple[Fraction, Fraction] | None:
-        """(p2, q2)."""
-        if self.keep_again is None:
-            return None
-        p2 = Fraction(self.keep_again, SCALE)
-        return p2, 1 - p2
-
-    @cached_property
-    def p(self) -> Fraction:
-        """P(a bit of a report is set), if the filter has it."""
-        return kept(self.keep, self.keep_again)
-
-    @cached_property
-    def q(self) -> Fraction:
-        """P(a bit of a report is set), if the filter does not have it."""
-        return 1 - self.p
-
-    @property
-    def tells(self) -> bool:
-        """Whether p > q."""
-        return self.p > self.q
 
     @property
     def chains(self) -> tuple[tuple[Fraction, Fraction], ...]:

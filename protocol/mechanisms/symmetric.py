@@ -18,11 +18,70 @@ longitudinal and multidimensional frequency estimates. 2022.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
 
 from ..draws import Draws
 from ..exact import SCALE, exp_quotient, floor_threshold
+from .base import Mechanism
+
+
+class KeptBits(Mechanism):
+    """What mechanisms of such bits have in common: a bit is kept, or kept and kept again.
+
+    Attributes
+    ----------
+    keep : int
+        Threshold of p1, rounded down.
+    keep_again : int or None
+        Threshold of p2, rounded down; None without a second round.
+    """
+
+    __slots__ = ()
+
+    two_rounds: ClassVar[bool] = True
+    keep: int
+    keep_again: int | None
+
+    @property
+    def thresholds(self) -> Mapping[str, int]:
+        """``keep`` and, with a second round, ``keep_again``."""
+        named = {"keep": self.keep}
+        if self.keep_again is not None:
+            named["keep_again"] = self.keep_again
+        return named
+
+    @cached_property
+    def first(self) -> tuple[Fraction, Fraction]:
+        """(p1, q1): a permanent bit is set, if it should be and if not."""
+        p1 = kept(self.keep, None)
+        return p1, 1 - p1
+
+    @cached_property
+    def second(self) -> tuple[Fraction, Fraction] | None:
+        """(p2, q2)."""
+        if self.keep_again is None:
+            return None
+        p2 = kept(self.keep_again, None)
+        return p2, 1 - p2
+
+    @cached_property
+    def p(self) -> Fraction:
+        """P(a bit of a report is set), if it should be."""
+        return kept(self.keep, self.keep_again)
+
+    @cached_property
+    def q(self) -> Fraction:
+        """P(a bit of a report is set), if it should not be."""
+        return 1 - self.p
+
+    @property
+    def tells(self) -> bool:
+        """Whether p > q."""
+        return self.p > self.q
 
 
 def keep_thresholds(
