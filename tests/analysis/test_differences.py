@@ -527,3 +527,9 @@ def test_where_all_is_normal_the_p_value_is_the_normal_one() -> None:
     z = abs(one.difference) / one.standard_error
     assert one.p_value == pytest.approx(math.erfc(z / math.sqrt(2)), rel=1e-6)
     assert 0.01 < one.p_value < 0.05
+
+
+def test_liars_may_pull_either_side(store: Path) -> None:
+    made = difference("health", str(store), values=("poor", "good"))
+    alone = estimate("health", str(store))[0]
+    assert made.fake_bias == pytest.approx(2 * alone.fake_bias)

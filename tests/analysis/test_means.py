@@ -97,3 +97,14 @@ def test_a_few_at_the_other_end_are_allowed_for(name: str, epsilon: str, share: 
     drawn = rng.multinomial(1000, np.array(outs) / sum(outs), size=2000)
     means = [estimate_mean(mechanism, cells, Level(0.05)) for cells in drawn]
     assert np.mean([one.low <= share <= one.high for one in means]) > 0.928
+
+
+def test_scores_that_no_population_has_do_not_widen_the_error() -> None:
+    """Half of the reports at either end vary more than any population's could on average."""
+    mechanism = build("piecewise", 21, Decimal(4))
+    assert isinstance(mechanism, Scale)
+    cells = [50, *[0] * (mechanism.shape.width - 2), 50]
+    worst, _ = mechanism.worst_variance_iid()
+    assert estimate_mean(mechanism, cells, Level(0.05)).standard_error == pytest.approx(
+        math.sqrt(worst / 100)
+    )
