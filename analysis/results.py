@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.exact import canonical
+from deniable.protocol.mechanisms.base import described
 from deniable.protocol.question import Value
 
 from .context import Context
@@ -31,12 +32,6 @@ def units(epsilon_first: Decimal | None) -> dict[str, str]:
     """Return what the epsilons of a document are of."""
     first = {} if epsilon_first is None else {"epsilon_first_unit": FIRST_UNIT}
     return {"epsilon_unit": EPSILON_UNIT, **first}
-
-
-def named(mechanism: str, options: Mapping[str, int]) -> str:
-    """Name a mechanism with its options: ``olh (g = 4)``."""
-    chosen = ", ".join(f"{name} = {value}" for name, value in options.items())
-    return f"{mechanism} ({chosen})" if chosen else mechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +152,7 @@ class Estimates(Context):
         yield f"Frequencies {kind}; {100 * self.confidence:g} % intervals, {together}."
         first = self.epsilon_first
         one = "" if first is None else f"; {canonical(first)} {FIRST_UNIT}"
-        how = named(self.mechanism, self.options)
+        how = described(self.mechanism, self.options)
         yield f"{how}, epsilon {canonical(self.epsilon)} {EPSILON_UNIT}{one}."
         yield f"{100 * FAKE_SHARE:g} % fake devices could move a frequency by {self.fake_bias:.2g}."
 

@@ -118,8 +118,7 @@ class Mechanism(ABC):
 
     def described(self) -> str:
         """Return the name, with the options in force if there are any: ``olh (g = 4)``."""
-        chosen = ", ".join(f"{name} = {value}" for name, value in self.chosen.items())
-        return f"{self.name} ({chosen})" if chosen else self.name
+        return described(self.name, self.chosen)
 
     @property
     def second(self) -> tuple[Fraction, Fraction] | None:
@@ -243,6 +242,12 @@ class Mechanism(ABC):
         """Return the largest :meth:`variance_iid`, and where it is."""
         at = self.worst(sampled=True)
         return float(self.exact_variance(at, sampled=True)), float(at)
+
+
+def described(name: str, options: Options) -> str:
+    """Name a mechanism with its options: ``olh (g = 4)``."""
+    chosen = ", ".join(f"{option} = {value}" for option, value in options.items())
+    return f"{name} ({chosen})" if chosen else name
 
 
 def require_k(k: int) -> None:
