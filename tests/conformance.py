@@ -13,11 +13,12 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from itertools import product
 
-from enumeration import exp_between, outcomes
+from enumeration import exp_between
 
 from deniable.protocol.mechanisms import FrequencyOracle, Law, Mechanism, Scale
 from deniable.protocol.mechanisms.rappor import Rappor
 from deniable.protocol.response import Response
+from deniable.protocol.walk import outcomes
 
 BILLIONTH = Fraction(1, 10**9)
 

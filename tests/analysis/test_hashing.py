@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from enumeration import outcomes
 
 from deniable.analysis.decode import decode
 from deniable.analysis.estimators import Level, estimate_supports
@@ -17,6 +16,7 @@ from deniable.protocol.draws import KeyedDraws
 from deniable.protocol.mechanisms import build
 from deniable.protocol.mechanisms.base import Rounds
 from deniable.protocol.mechanisms.olh import OLH
+from deniable.protocol.walk import outcomes
 
 SECRET = bytes(range(32))
 

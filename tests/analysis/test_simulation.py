@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pytest
 from conformance import memo, setups
-from enumeration import outcomes
 
 from deniable.analysis.simulation import Reports, crowds, draw_reports, draw_tallies, fold
 from deniable.analysis.simulation.coins import toss
@@ -29,6 +28,7 @@ from deniable.protocol.exact import SCALE
 from deniable.protocol.mechanisms import MECHANISMS, Mechanism, build
 from deniable.protocol.mechanisms.olh import OLH
 from deniable.protocol.response import Response
+from deniable.protocol.walk import outcomes
 
 Setting = tuple[str, str | None, tuple[tuple[str, int], ...]]
 

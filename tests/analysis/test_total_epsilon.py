@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from enumeration import outcomes
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from deniable.analysis import total_epsilon
 from deniable.analysis.longitudinal import changed_day, trajectory, unchanging
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.mechanisms import Mechanism, build
+from deniable.protocol.walk import outcomes
 
 Trajectory = tuple[int, ...]
 TWO_ONE = (Decimal(2), Decimal(1))

@@ -7,12 +7,13 @@ from fractions import Fraction
 
 import conformance
 import pytest
-from enumeration import exp_between, outcomes
+from enumeration import exp_between
 
 from deniable.protocol.draws import Draws, KeyedDraws
 from deniable.protocol.exact import ceil_threshold, exp
 from deniable.protocol.mechanisms.one_bit import OneBitMean
 from deniable.protocol.response import Response
+from deniable.protocol.walk import outcomes
 
 
 def resolve(k: int, epsilon: str, first: str | None = None) -> OneBitMean:

@@ -1,0 +1,1 @@
+"""What many reports reveal together: one module for each way to add losses up."""

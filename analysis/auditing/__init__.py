@@ -1,0 +1,1 @@
+"""Whether an installed client keeps its promise: devices are made, asked and compared."""

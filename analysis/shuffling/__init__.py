@@ -1,0 +1,1 @@
+"""What a crowd adds to the noise: bounds for reports that arrive shuffled."""
