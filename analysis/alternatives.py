@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 from deniable.protocol.mechanisms import Rival, compared, rivals
 from deniable.protocol.question import Question
 
-from .longitudinal import changed_day
 from .render import Section
+from .totals.longitudinal import changed_day
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,14 @@ COMMANDS = {
     "periods": "periods",
     "debias": "debias",
     "users-needed": "users_needed",
+    "plan": "plan",
+    "compare": "compare",
     "total-epsilon": "total_epsilon",
+    "shuffle-epsilon": "shuffle_epsilon",
+    "explain": "explain",
     "survey": "survey",
     "simulate": "simulate",
+    "audit": "audit",
 }
 """Each command and the module under ``commands`` that holds it, in the order of the help."""
 

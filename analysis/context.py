@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from .render import Record
+
+if TYPE_CHECKING:
+    from .shuffling.released import ReleasedCrowd
 
 
 class Context:
@@ -23,6 +27,7 @@ class Context:
     epsilon_first: Decimal | None
     confidence: float
     simultaneous: bool
+    shuffled: ReleasedCrowd | None
 
     def which(self) -> Record:
         """Return the question and its tallies."""
@@ -34,9 +39,10 @@ class Context:
         }
 
     def parts(self) -> Record:
-        """Return what was added up or averaged, where something was."""
+        """Return what was added up or averaged, where something was, and the crowd if asked for."""
+        crowd = {} if self.shuffled is None else {"shuffle": self.shuffled.record()}
         parts = {"segments": self.segments, "batches": self.batches, "periods": self.pooled}
-        return {name: list(part) for name, part in parts.items() if part}
+        return {name: list(part) for name, part in parts.items() if part} | crowd
 
     def how(self) -> Record:
         """Return the randomization and what intervals mean."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from decimal import Decimal
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from deniable.protocol.exact import canonical
 from deniable.protocol.ranges import Range
@@ -18,6 +18,9 @@ from .context import Context
 from .estimators import FAKE_SHARE
 from .render import Record, Section
 from .results import EPSILON_UNIT, FIRST_UNIT, decimals, units
+
+if TYPE_CHECKING:
+    from .shuffling.released import ReleasedCrowd
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,8 @@ class NumberEstimates(Context):
         errors, see :mod:`deniable.analysis.distribution`. Empty for 1bitmean, which tells the
         mean alone, and for a mean of periods.
     notes : tuple of str
+    shuffled : ReleasedCrowd or None
+        What the crowd adds to the noise, if it was asked for.
     """
 
     n: int
@@ -103,6 +108,7 @@ class NumberEstimates(Context):
     batches: tuple[str, ...] = ()
     pooled: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    shuffled: ReleasedCrowd | None = None
 
     columns: ClassVar[tuple[str, ...]] = (
         "question", "version", "period", "segment", "n", "mechanism", "epsilon", "epsilon_first",

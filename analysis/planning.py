@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -20,8 +19,9 @@ from deniable.protocol.mechanisms import (
 )
 
 from . import inputs
-from .estimators import FAKE_SHARE, Level, fake_bias
+from .estimators import FAKE_SHARE, fake_bias
 from .inputs import Number
+from .plans.precision import precision
 from .render import Record, Section
 from .results import EPSILON_UNIT, FIRST_UNIT, units
 
@@ -164,24 +164,24 @@ def users_needed(
     k = inputs.integer("values", values, 2, inputs.MAX_VALUES)
     built = resolve(mechanism, k, inputs.epsilon("epsilon", epsilon), first, options)
     within = Fraction(inputs.between("margin", margin, "1e-9", "1"))
-    sure = None if sigmas is not None else inputs.between("confidence", confidence, "0", "1")
-    if sigmas is not None:
-        z = Fraction(inputs.between("sigmas", sigmas, "0", "40"))
-    else:
-        z = Fraction(Level(float(1 - Fraction(sure or 0))).z)
-    f = None if frequency is None else Fraction(inputs.proportion("frequency", frequency))
-    variance, at = _variance(built, f, fixed_population)
+    wanted = precision(
+        confidence=confidence,
+        sigmas=sigmas,
+        frequency=frequency,
+        fixed_population=fixed_population,
+    )
+    variance, at = wanted.variance(built)
     return UsersNeeded(
-        users=math.ceil(z * z * variance / (within * within)),
+        users=wanted.users(built, within),
         variance_per_user=float(variance),
-        assumption=_assumption(built, mechanism, at, f, fixed_population, z, sure),
+        assumption=wanted.assumption(built, mechanism),
         mechanism=built.name,
         values=k,
         epsilon=built.epsilon,
         epsilon_first=built.epsilon_first,
         margin=float(within),
-        standard_errors=float(z),
-        confidence=None if sure is None else float(sure),
+        standard_errors=float(wanted.z),
+        confidence=None if wanted.confidence is None else float(wanted.confidence),
         frequency=float(at),
         fake_bias=fake_bias(built),
     )
@@ -200,39 +200,6 @@ def resolve(
     if options:
         raise ParameterError("options are of a mechanism: name one, other than auto")
     return choose(k, epsilon, epsilon_first)
-
-
-def _variance(
-    mechanism: Mechanism, frequency: Fraction | None, fixed: bool
-) -> tuple[Fraction, Fraction]:
-    """Return V and the frequency it is taken at, the worst one if none is given."""
-    at = mechanism.worst(sampled=not fixed) if frequency is None else frequency
-    return mechanism.exact_variance(at, sampled=not fixed), at
-
-
-def _assumption(
-    mechanism: Mechanism,
-    asked: str,
-    at: Fraction,
-    frequency: Fraction | None,
-    fixed: bool,
-    z: Fraction,
-    sure: Decimal | None,
-) -> str:
-    number = mechanism.asks == "number"
-    what = "mean, as a share of its range" if number else "frequency"
-    level = f"margin = {float(z):g} standard errors of one estimated {what}"
-    if sure is not None:
-        level += f", {100 * float(sure):g} % two-sided"
-    where = f"at {'place' if number else 'frequency'} {float(at):.6g}"
-    which = f"the worst case, {where}" if frequency is None else where
-    who = "a fixed population, only the noise varies" if fixed else "independently sampled users"
-    chosen = ", as auto chooses" if asked == "auto" else ""
-    exact = "" if mechanism.automatic else " (approximate, as if hashing were ideal)"
-    return (
-        f"{level}; variance {which}{exact}; {who}, each reporting once; "
-        f"{mechanism.described()} over {mechanism.k} values{chosen}"
-    )
 
 
 def _estimated(mechanism: str) -> str:

@@ -15,6 +15,7 @@ from .number_estimation import estimate_numbers
 from .pooling import POOLS, pool_mean, pool_numbers
 from .results import EstimateSeries
 from .selection import Selection, absent, select, which_survey
+from .shuffling.released import with_crowds
 from .sources import PeriodStates, Source, open_source
 
 Place = str | PathLike[str] | Source
@@ -36,6 +37,7 @@ def estimate(
     post_process: str = "none",
     pool: str | None = None,
     quantiles: Iterable[Number] | None = None,
+    shuffle_delta: Number | None = None,
 ) -> EstimateSeries:
     """Estimate how many devices answer what, or the mean of a number, from released tallies.
 
@@ -62,6 +64,9 @@ def estimate(
     quantiles : iterable of Decimal, float or str, optional
         Of a number question whose mechanism tells the distribution: levels in (0, 1), see
         :func:`deniable.analysis.estimate_numbers`.
+    shuffle_delta : Decimal, float or str, optional
+        In (0, 1): add what the crowd of each tally adds to the noise, a certified epsilon of that
+        tally alone that may fail with this probability.
 
     Returns
     -------
@@ -100,6 +105,7 @@ def estimate(
             )
             for tallies, notes in noted
         )
+        numbers = with_crowds(numbers, chosen, shuffle_delta, pool)
         if pool:
             return EstimateSeries((pool_numbers(numbers),))
         return EstimateSeries(numbers, selection.listed)
@@ -115,6 +121,7 @@ def estimate(
         )
         for tallies, notes in noted
     )
+    made = with_crowds(made, chosen, shuffle_delta, pool)
     return EstimateSeries((pool_mean(made),)) if pool else EstimateSeries(made, selection.listed)
 
 

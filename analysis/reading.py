@@ -35,8 +35,9 @@ class Reading:
     ----------
     epsilon, delta : float
     odds_factor : float or None
-        By how much the odds of an answer can change at most; None if it exceeds e^700, and, with
-        a delta, it may be exceeded with that probability.
+        By how much the odds of an answer can change at most, either way; with a delta ``2 E``,
+        which may fail with the probability ``2 delta``. None if it exceeds e^700, or if that
+        probability is no less than 1.
     success_cap : float
         The highest chance to tell which of two equally likely answers was given.
     advantage_cap : float
@@ -54,6 +55,11 @@ class Reading:
     true_positive_cap: float
 
     @property
+    def odds_fail(self) -> float:
+        """The probability with which the odds may change by more than their factor."""
+        return min(1.0, 2 * self.delta)
+
+    @property
     def meaningful(self) -> bool:
         """Whether the epsilon promises anything worth the name."""
         return self.epsilon <= MEANINGLESS
@@ -63,7 +69,7 @@ class Reading:
         """Nothing, or what is to be said of so large an epsilon."""
         return "" if self.meaningful else NO_GUARANTEE
 
-    def document(self) -> dict[str, float | bool | None]:
+    def document(self) -> dict[str, float | bool | str | None]:
         """Return the caps as JSON."""
         return {
             "odds_factor": self.odds_factor,
@@ -71,6 +77,7 @@ class Reading:
             "advantage_cap": self.advantage_cap,
             "true_positive_cap": self.true_positive_cap,
             "meaningful": self.meaningful,
+            "verdict": self.verdict,
         }
 
 
@@ -93,19 +100,34 @@ def read(epsilon: float, delta: float = 0.0) -> Reading:
     return Reading(
         epsilon=epsilon,
         delta=delta,
-        odds_factor=odds_factor(epsilon),
+        odds_factor=odds_factor(epsilon, delta),
         success_cap=success_cap(epsilon, delta),
         advantage_cap=advantage_cap(epsilon, delta),
         true_positive_cap=true_positive_cap(epsilon, FALSE_POSITIVES, delta),
     )
 
 
-def odds_factor(epsilon: float) -> float | None:
-    """Return ``e^epsilon``: posterior odds are at most so many times the prior odds.
+def odds_exponent(epsilon: float, delta: float = 0.0) -> float | None:
+    """Return the logarithm of :func:`odds_factor`; None if ``2 delta`` is 1 or more."""
+    if delta == 0:
+        return epsilon
+    return epsilon + math.log(2) if 2 * delta < 1 else None
 
-    None if it is larger than e^700, which no float much exceeds.
+
+def odds_factor(epsilon: float, delta: float = 0.0) -> float | None:
+    """Return by how much the odds of an answer change at most: ``E``, with a delta ``2 E``.
+
+    Without a delta the odds after whatever was seen are within a factor E of those before. With
+    one, ``P(S) <= E Q(S) + delta`` for the laws P and Q of what is seen under two answers. Let S
+    be all that P makes more than 2 E times as likely as Q: then ``P(S) <= P(S)/2 + delta``, so
+    ``P(S) <= 2 delta``, and ``Q(S) <= P(S)/(2 E)``. So the odds rise by more than 2 E with a
+    probability of at most 2 delta, whichever answer was given, and likewise fall. (That they
+    stay within E but with the probability delta does not follow, and can be false.)
+
+    None if it is larger than e^700, which no float much exceeds, or if 2 delta is 1 or more.
     """
-    return None if epsilon > _LARGEST_EXPONENT else math.exp(epsilon)
+    exponent = odds_exponent(epsilon, delta)
+    return None if exponent is None or exponent > _LARGEST_EXPONENT else math.exp(exponent)
 
 
 def success_cap(epsilon: float, delta: float = 0.0) -> float:
@@ -153,3 +175,17 @@ def posterior(prior: float, epsilon: float) -> float:
     0.5999
     """
     return prior / (prior + (1 - prior) * math.exp(-epsilon)) if prior else 0.0
+
+
+def posterior_at_least(prior: float, epsilon: float) -> float:
+    """Return ``prior / (prior + E (1 - prior))``: what a prior belief can become at least.
+
+    Examples
+    --------
+    >>> round(posterior_at_least(0.5, 1.0), 4)
+    0.2689
+    """
+    if prior == 1:
+        return 1.0
+    less = prior * math.exp(-epsilon)
+    return less / (less + (1 - prior))

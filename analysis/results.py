@@ -23,6 +23,7 @@ from .render import Record, Section
 
 if TYPE_CHECKING:
     from .number_results import NumberEstimates
+    from .shuffling.released import ReleasedCrowd
 
 EPSILON_UNIT = "of one device, from all its reports about one unchanging answer"
 FIRST_UNIT = "of one device, from one report"
@@ -89,6 +90,8 @@ class Estimates(Context):
         What a reader must know besides.
     options : mapping of str to int
         Of the mechanism, those in force.
+    shuffled : ReleasedCrowd or None
+        What the crowd adds to the noise, if it was asked for.
     estimates : tuple of Estimate
     """
 
@@ -110,6 +113,7 @@ class Estimates(Context):
     pooled: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     options: Mapping[str, int] = field(default_factory=dict)
+    shuffled: ReleasedCrowd | None = None
 
     columns: ClassVar[tuple[str, ...]] = (
         "question", "version", "period", "segment", "n", "mechanism", "epsilon", "epsilon_first",

@@ -19,7 +19,7 @@ from deniable.protocol.survey import Survey, load_survey
 from .alternatives import alternatives
 from .bills import CROWDS, QuestionCost, SurveyCheck, SurveyDiff
 from .bloom import require_told_apart
-from .longitudinal import changed_day
+from .totals.longitudinal import changed_day
 
 SMALL_CROWD = 100
 COARSE_ERROR = 0.1

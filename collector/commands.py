@@ -18,6 +18,7 @@ from deniable.protocol.errors import DeniableError, StoreError
 from deniable.protocol.period_state import PeriodState
 from deniable.protocol.survey import Survey, load_survey
 
+from . import crowds
 from .catalogue import Catalogue
 from .config import Config, utc_now
 from .keys import open_keys
@@ -201,12 +202,25 @@ def _confirm(as_of: datetime) -> None:
 
 @main.command()
 @_store
+@click.option(
+    "--shuffle-delta",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="D",
+    help="Add what the crowd of a released tally adds to the noise: an epsilon of that tally "
+    "alone, which may fail with this probability, such as 1e-6.",
+)
 @_format
-def status(store: str, form: str) -> None:
+def status(store: str, shuffle_delta: float | None, form: str) -> None:
     """Show where every tally stands: pending, released or destroyed."""
+    columns = list(PeriodState.__dataclass_fields__)
     with _opened(store) as opened, opened.read() as reader:
         records = [state.record() for state in reader.states()]
-    _print(records, form, list(PeriodState.__dataclass_fields__))
+        if shuffle_delta is not None:
+            records = list(crowds.with_epsilons(reader, reader.states(), shuffle_delta))
+            columns.append(crowds.COLUMN)
+    if shuffle_delta is not None:
+        click.echo(crowds.explain(shuffle_delta), err=True)
+    _print(records, form, columns)
 
 
 @main.group()
@@ -259,5 +273,10 @@ def _print(records: list[dict[str, Any]], form: str, columns: list[str]) -> None
         writer.writeheader()
         writer.writerows(records)
     else:
-        rows = [[record[column] for column in columns] for record in records]
+        rows = [[_cell(record[column]) for column in columns] for record in records]
         click.echo(tabulate(rows, columns, missingval="-"))
+
+
+def _cell(value: Any) -> Any:
+    """An epsilon is rounded up."""
+    return crowds.shown(value) if isinstance(value, float) else value

@@ -17,8 +17,8 @@ from enumeration import exp_between
 
 from deniable.protocol.mechanisms import FrequencyOracle, Law, Mechanism, Scale
 from deniable.protocol.mechanisms.rappor import Rappor
+from deniable.protocol.proofs.branches import outcomes
 from deniable.protocol.response import Response
-from deniable.protocol.walk import outcomes
 
 BILLIONTH = Fraction(1, 10**9)
 

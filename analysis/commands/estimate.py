@@ -34,6 +34,13 @@ from . import options
     help="Of a number, where the mechanism tells the distribution; otherwise 0.05, 0.25, 0.5, "
     "0.75 and 0.95.",
 )
+@click.option(
+    "--shuffle-delta",
+    type=options.NUMBER,
+    metavar="D",
+    help="Add what the crowd adds to the noise: an epsilon of each tally alone, which may fail "
+    "with this probability, such as 1e-6.",
+)
 @options.intervals
 @options.plot
 @options.form
@@ -48,6 +55,7 @@ def command(
     every: bool,
     pool: str | None,
     quantiles: tuple[Decimal, ...] | None,
+    shuffle_delta: Decimal | None,
     confidence: Decimal,
     simultaneous: bool,
     post_process: str,
@@ -76,6 +84,7 @@ def command(
         post_process=post_process,
         pool=pool,
         quantiles=quantiles,
+        shuffle_delta=shuffle_delta,
     )
     options.draw(result, plot)
     options.emit(result, form)

@@ -16,7 +16,7 @@ from deniable.protocol.draws import KeyedDraws
 from deniable.protocol.mechanisms import build
 from deniable.protocol.mechanisms.base import Rounds
 from deniable.protocol.mechanisms.olh import OLH
-from deniable.protocol.walk import outcomes
+from deniable.protocol.proofs.branches import outcomes
 
 SECRET = bytes(range(32))
 

@@ -258,7 +258,8 @@ VALID = {
                "--confidence": "0.9"},
     "users-needed": {"--epsilon": "1", "--margin": "0.1", "--values": "4"},
     "total-epsilon": {"--epsilon": "1", "--days": "9", "--values": "4", "--changes": "3",
-                      "--delta": "1e-6"},
+                      "--delta": "1e-6", "--devices-per-person": "2", "--devices": "1000"},
+    "explain": {"--epsilon": "1", "--prior": "0.1", "--delta": "1e-6"},
 }  # fmt: skip
 
 

@@ -27,8 +27,8 @@ from deniable.protocol.errors import ParameterError
 from deniable.protocol.exact import SCALE
 from deniable.protocol.mechanisms import MECHANISMS, Mechanism, build
 from deniable.protocol.mechanisms.olh import OLH
+from deniable.protocol.proofs.branches import outcomes
 from deniable.protocol.response import Response
-from deniable.protocol.walk import outcomes
 
 Setting = tuple[str, str | None, tuple[tuple[str, int], ...]]
 

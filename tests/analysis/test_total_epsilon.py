@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -12,14 +14,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.analysis import total_epsilon
-from deniable.analysis.longitudinal import changed_day, trajectory, unchanging
+from deniable.analysis.accountants.closed_forms import concentration
+from deniable.analysis.accountants.compositions import least
+from deniable.analysis.accountants.parts import Part
+from deniable.analysis.render import as_table
+from deniable.analysis.totals.longitudinal import changed_day, trajectory, unchanging
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.mechanisms import Mechanism, build
-from deniable.protocol.walk import outcomes
+from deniable.protocol.proofs.branches import outcomes
 
 Trajectory = tuple[int, ...]
 TWO_ONE = (Decimal(2), Decimal(1))
@@ -93,7 +99,11 @@ def same_pattern(a: Trajectory, b: Trajectory) -> bool:
 SMALL = [
     ("grr", 2, 4), ("grr", 3, 3), ("sue", 2, 3), ("oue", 2, 3), ("oue", 3, 2), ("sue", 3, 2),
 ]  # fmt: skip
-CASES = [(*small, *pair) for small in SMALL for pair in (("2", "1"), ("1", "0.1"), ("4", "3.5"))]
+CASES = [
+    (*small, *pair)
+    for small in SMALL
+    for pair in (("2", "1"), ("1", "0.1"), ("4", "3.5"), ("1", "0.99"))
+]
 
 
 @pytest.fixture(params=CASES, ids=lambda case: "-".join(map(str, case)))
@@ -139,7 +149,70 @@ def test_whole_trajectories_stay_within_the_bound(case: tuple[Device, int]) -> N
     mechanism = device.mechanism
     for changes in range(1, days):
         found = worst_of_any(device, trajectories(mechanism.k, days, changes))
-        assert found <= trajectory(mechanism, days).epsilon + 1e-9
+        answers = min(mechanism.k, changes + 1)
+        assert found <= trajectory(mechanism, days, answers).epsilon
+
+
+@pytest.mark.parametrize("days", range(2, 9))
+@pytest.mark.parametrize(("epsilon", "first"), [("1", "0.99"), ("0.1", "0.09"), ("2", "1.9")])
+def test_pairing_answers_bounds_whole_trajectories(days: int, epsilon: str, first: str) -> None:
+    """Where a report tells much of its permanent response, half of the days cost no more."""
+    device = Device(build("grr", 2, Decimal(epsilon), Decimal(first)), rational=False)
+    bound = trajectory(device.mechanism, days, 2)
+    day = changed_day(device.mechanism).epsilon
+    assert bound.epsilon < days * day
+    assert bound.name.endswith("x epsilon")
+    found = worst_of_any(device, trajectories(2, days))
+    assert changed_half_way(device.mechanism, days // 2) - 1e-9 < found <= bound.epsilon
+
+
+def test_pairing_three_answers() -> None:
+    """Three histories' answers pair in three ways: one of them agrees on a third of the days."""
+    device = Device(build("grr", 3, Decimal(1), Decimal("0.99")), rational=False)
+    for days in (3, 4):
+        bound = trajectory(device.mechanism, days, 3)
+        assert bound.epsilon < days * changed_day(device.mechanism).epsilon
+        assert worst_of_any(device, trajectories(3, days)) <= bound.epsilon
+
+
+def changed_half_way(mechanism: Mechanism, half: int) -> float:
+    """ln of how much likelier a change after half the days makes reports that change then.
+
+    Against an answer that never changes: ``2 ln(p1 p2^h + q1 q2^h) - h ln(p2 q2)``, k = 2.
+    """
+    p1, q1 = map(float, mechanism.chains[0])
+    p2, q2 = map(float, mechanism.second or (1, 1))
+    one = half * math.log(p2) + math.log(p1 + q1 * (q2 / p2) ** half)
+    return 2 * one - half * math.log(p2 * q2)
+
+
+@pytest.mark.parametrize(
+    ("half", "expected"),
+    [(1, 1.2189174105920653), (7, 9.599399959878795), (180, 253.11521757790254)],
+)
+def test_published_lower_bounds_on_a_trajectory(half: int, expected: float) -> None:
+    mechanism = build("grr", 2, *TWO_ONE)
+    assert changed_half_way(mechanism, half) == pytest.approx(expected, abs=1e-9)
+    bound = trajectory(mechanism, 2 * half, 2).epsilon
+    assert expected <= bound <= expected + 2 * 2.0 + 2  # the pairing is nearly the best there is
+
+
+@given(
+    reports=st.integers(1, 10**6),
+    answers=st.integers(1, 40),
+    epsilon=st.decimals("0.02", "40", places=2),
+    part=st.decimals("0.01", "0.99", places=2),
+    name=st.sampled_from(["grr", "sue", "oue", "olh"]),
+)
+def test_longer_histories_of_more_answers_cost_no_less(
+    reports: int, answers: int, epsilon: Decimal, part: Decimal, name: str
+) -> None:
+    mechanism = build(name, 7, epsilon, epsilon * part)
+    here = trajectory(mechanism, reports, answers).epsilon
+    assert here <= reports * changed_day(mechanism).epsilon * (1 + 1e-9)
+    assert here <= trajectory(mechanism, reports + 1, answers).epsilon * (1 + 1e-9)
+    assert here <= trajectory(mechanism, reports, answers + 1).epsilon * (1 + 1e-9)
+    assert unchanging(mechanism, reports) <= here * (1 + 1e-9)
 
 
 def test_values_whose_pattern_of_change_is_public(case: tuple[Device, int]) -> None:
@@ -180,7 +253,8 @@ def test_published_growth_of_two_rounds(days: int, changed: float, whole: float)
     one_day = [(a, b) for a, b in product(trajectories(2, days), repeat=2) if differ(a, b) == 1]
     assert worst(device, one_day) == pytest.approx(changed, abs=1e-4)
     assert worst_of_any(device, trajectories(2, days)) == pytest.approx(whole, abs=0.005)
-    assert whole <= trajectory(device.mechanism, days).epsilon
+    assert whole <= trajectory(device.mechanism, days, 2).epsilon
+    assert changed <= changed_day(device.mechanism).epsilon
 
 
 def test_without_a_second_round_a_change_is_certain() -> None:
@@ -215,7 +289,7 @@ def test_the_rows_for_a_yes_no_question() -> None:
 
 def test_the_rows_with_a_second_round() -> None:
     assert column("memoized_second_round", epsilon=2, epsilon_first=1, days=7) == pytest.approx(
-        [1, 1.9996, 4, 1.40760, 9.85324], abs=1e-4
+        [1, 1.9996, 4, 1.40760, 3 * 1.40760 + 4], abs=1e-4
     )
     unary = {"epsilon": 2, "epsilon_first": 1, "values": 16, "mechanism": "oue"}
     assert column("memoized_second_round", days=365, **unary)[3] == pytest.approx(22.52, abs=5e-3)
@@ -272,7 +346,9 @@ def test_fresh_noise_with_a_delta() -> None:
         [305.81, 305.81], abs=5e-3
     )
     assert column("fresh", **made)[0] == column("fresh", **made)[3] == 2
-    assert all(name.startswith("exact composition") for name in column("fresh_by", **made)[1:3])
+    by = column("fresh_by", **made)
+    assert all(name.startswith("exact composition") for name in (*by[1:3], by[4]))
+    assert by[0] == by[3] == "basic composition"
     assert "delta = 1e-06" in column("unit", **made)[1]
 
 
@@ -306,9 +382,188 @@ def test_every_number_has_its_unit() -> None:
         ({"delta": 0}, r"delta must be above"),
         ({"delta": 1}, r"delta must be above"),
         ({"values": 1}, r"values must be a whole number in 2..1000000: 1"),
+        ({"devices_per_person": 0}, r"devices_per_person must be a whole number in 1..1000: 0"),
+        ({"devices_per_person": 1001}, r"devices_per_person must be"),
+        (
+            {"devices_per_person": 1000, "days": 1001},
+            r"devices_per_person x days must be at most 1000000: 1000 x 1001",
+        ),
+        ({"devices": 0}, r"devices must be a whole number"),
         ({"mechanism": "nonesuch"}, r"mechanism must be one of grr, sue, oue.*: nonesuch"),
     ],
 )
 def test_parameters_out_of_range(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         total_epsilon(**({"epsilon": 2, "days": 365} | wrong))
+
+
+METHODS = ["basic", "advanced", "kov", "zcdp", "rdp", "exact"]
+
+
+def test_every_composition_is_shown_and_the_least_is_marked() -> None:
+    document = total_epsilon(epsilon=2, days=365, delta="1e-6").document()
+    assert [one["method"] for one in document["compositions"]] == METHODS
+    (least,) = [one for one in document["compositions"] if one["winner"]]
+    answers = [one["epsilon"] for one in document["compositions"] if one["epsilon"] is not None]
+    assert least["epsilon"] == min(answers) == document["rows"][1]["fresh"]
+    assert {one["delta"] for one in document["compositions"]} == {0, 1e-6}
+
+
+def test_without_a_delta_there_is_only_the_basic_composition() -> None:
+    total = total_epsilon(epsilon=2, days=365)
+    assert [one["method"] for one in total.document()["compositions"]] == ["basic"]
+    assert "(--delta)" in " ".join(total.sections()[2].notes)
+
+
+@pytest.mark.parametrize("delta", [None, "1e-6"])
+def test_a_person_with_several_devices_gives_away_so_many_times_as_much(delta: str | None) -> None:
+    made: dict[str, Any] = {"epsilon": 2, "epsilon_first": 1, "days": 9, "delta": delta}
+    one, three = rows(**made), rows(devices_per_person=3, **made)
+    for alone, together in zip(one, three, strict=True):
+        for noise in ("memoized", "memoized_second_round"):
+            assert together[noise] == (alone[noise] and pytest.approx(3 * alone[noise], rel=1e-12))
+        assert "of one person's 3 devices" in together["unit"]
+    assert three[1]["fresh"] == column("fresh", **(made | {"days": 27}))[1]
+    assert three[0]["fresh"] == column("fresh", **(made | {"days": 3}))[1]
+
+
+def test_two_devices_of_one_person_are_two_independent_draws() -> None:
+    """The likelihood of both is a product: the largest ratio is the square of one's."""
+    device = Device(build("grr", 2, *TWO_ONE), rational=False)
+    ratio = device.likelihood((0, 0, 0)) / device.likelihood((1, 1, 1))
+    together = math.log(np.multiply.outer(ratio, ratio).max())
+    bound = column(
+        "memoized_second_round", epsilon=2, epsilon_first=1, days=3, devices_per_person=2
+    )[1]
+    assert bound == pytest.approx(together, abs=1e-9)
+
+
+@pytest.mark.parametrize(("devices", "warned"), [(None, 0), (99_999, 0), (100_000, 1)])
+def test_a_delta_that_is_not_below_one_in_all_devices(devices: int | None, warned: int) -> None:
+    total = total_epsilon(epsilon=2, days=9, delta="1e-5", devices=devices)
+    assert len(total.warnings) == len(total.document()["warnings"]) == warned
+    shown = " ".join(total.sections()[2].notes)
+    assert ("Warning: delta = 1e-05" in shown) is bool(warned)
+    assert ("well below 1/number of devices" in shown) is (devices is None)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "days", "meaningful"), [(2, 5, True), ("2.1", 5, False), (44, 10**6, False)]
+)
+def test_an_epsilon_above_ten_is_no_meaningful_guarantee(
+    epsilon: Any, days: int, meaningful: bool
+) -> None:
+    total = total_epsilon(epsilon=epsilon, days=days)
+    row = total.document()["rows"][1]
+    reading = row["readings"]["fresh"]
+    assert reading["meaningful"] is meaningful
+    assert (
+        reading["verdict"]
+        == row["fresh_verdict"]
+        == ("" if meaningful else "no meaningful guarantee")
+    )
+    shown = total.sections()[0].rows[1][2]
+    assert shown.endswith("*") is not meaningful
+    assert ("no meaningful guarantee" in " ".join(total.sections()[0].notes)) is not meaningful
+
+
+def test_a_delta_helps_an_attacker() -> None:
+    row = total_epsilon(epsilon="0.1", days=100, delta="0.1").rows[1]
+    epsilon = row.fresh.epsilon
+    reading, memoized = row.reading("fresh"), row.reading("memoized")
+    assert reading is not None
+    assert memoized is not None
+    factor = math.exp(epsilon)
+    assert reading.success_cap == pytest.approx((factor + 0.1) / (factor + 1), rel=1e-12)
+    assert reading.odds_factor == pytest.approx(2 * factor, rel=1e-12)
+    assert memoized.odds_factor == pytest.approx(math.exp(0.1), rel=1e-12)
+
+
+def test_what_has_no_bound_lets_an_attacker_be_certain() -> None:
+    total = total_epsilon(epsilon=2, days=365)
+    row = total.document()["rows"][3]
+    assert row["memoized"] is None
+    assert row["memoized_verdict"] == "no bound"
+    assert row["readings"]["memoized"] == {
+        "odds_factor": None, "success_cap": 1, "advantage_cap": 1, "true_positive_cap": 1,
+        "meaningful": False, "verdict": "no bound",
+    }  # fmt: skip
+    assert "no bound" in total.sections()[1].rows[6]
+
+
+@given(
+    epsilon=st.sampled_from(["0.000001", "0.01", "1", "16", "44"]),
+    part=st.sampled_from([None, "0.01", "0.5", "0.99"]),
+    days=st.sampled_from([1, 2, 365, 10**6]),
+    name=st.sampled_from(["grr", "sue", "oue", "olh"]),
+    delta=st.sampled_from([None, "1e-15", "1e-6", "0.9"]),
+    many=st.sampled_from([1, 1000]),
+)
+@settings(max_examples=30, deadline=None)
+def test_nothing_overflows(
+    epsilon: str, part: str | None, days: int, name: str, delta: str | None, many: int
+) -> None:
+    first = None if part is None else max(Decimal(epsilon) * Decimal(part), Decimal("0.000001"))
+    if first is not None and first >= Decimal(epsilon):
+        first = None
+    total = total_epsilon(
+        epsilon=epsilon, epsilon_first=first, days=min(days, 10**6 // many), values=5,
+        mechanism=name, delta=delta, devices_per_person=many,
+    )  # fmt: skip
+    json.dumps(total.document(), allow_nan=False)
+    text = as_table(total)
+    assert not re.search(r"\b(nan|inf)\b", text)
+    for row in total.rows:
+        assert all((row.epsilon(noise) or 0) >= 0 for noise in total.noises)
+
+
+@pytest.mark.parametrize("many", [1, 3])
+@pytest.mark.parametrize("first", [None, 1])
+def test_every_epsilon_that_is_shown_says_of_what(many: int, first: int | None) -> None:
+    total = total_epsilon(
+        epsilon=2, epsilon_first=first, days=30, delta=1e-6, values=4, devices_per_person=many
+    )
+    for section in total.sections():
+        texts = [section.title, *section.notes, *section.columns]
+        for text in texts:
+            for found in re.finditer("epsilon", text, re.IGNORECASE):
+                rest = text[found.end() :]
+                before = text[: found.start()]
+                formula = before.endswith("x ")
+                assert formula or re.search(r"\b(of|between)\b", rest) or before == "its ", text
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [("sue", {}, 16.0), ("dbitflip", {"bits": 1}, 4.0)],
+)
+def test_published_totals_of_what_is_remembered(
+    name: str, options: dict[str, int], expected: float
+) -> None:
+    made = {"epsilon": 2, "values": 8, "days": 365, "mechanism": name, "options": options}
+    assert column("memoized", **made)[2] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("days", [1, 7])
+def test_published_cost_of_a_memoized_answer(days: int) -> None:
+    assert column("memoized", epsilon=2, days=days)[1] == pytest.approx(2.0, abs=1e-12)
+
+
+def test_published_epsilon_of_rappor() -> None:
+    """h = 2 hashes at ``2 h ln((1 - f/2)/(f/2))``, which is 4.394449154672439 for f = 1/2."""
+    keep = build("rappor", 16, Decimal("4.394449154672439"), None, {"hashes": 2}).thresholds["keep"]
+    assert keep / 2**64 == pytest.approx(1 - 0.5 / 2, abs=1e-9)
+    assert 2 * 2 * math.log((1 - 0.25) / 0.25) == pytest.approx(4.394449154672439, abs=1e-9)
+    made = {"epsilon": "4.394449154672439", "days": 365, "values": 16, "mechanism": "rappor"}
+    assert column("memoized", options={"hashes": 2}, **made)[1] == 4.394449154672439
+
+
+def test_published_sum_of_two_parts() -> None:
+    parts = [Part(build("grr", 2, Decimal(one)), 1) for one in ("17.14", "2.47")]
+    assert least(parts, None).epsilon == pytest.approx(19.61, abs=1e-9)
+
+
+def test_published_divergence_of_randomized_response() -> None:
+    """``epsilon tanh(epsilon/2)``, which composes."""
+    once = concentration([Part(build("grr", 2, Decimal(1)), 1)])
+    assert once == pytest.approx(0.46211715726000974, abs=1e-12)

@@ -12,8 +12,8 @@ from enumeration import exp_between
 from deniable.protocol.draws import Draws, KeyedDraws
 from deniable.protocol.exact import ceil_threshold, exp
 from deniable.protocol.mechanisms.one_bit import OneBitMean
+from deniable.protocol.proofs.branches import outcomes
 from deniable.protocol.response import Response
-from deniable.protocol.walk import outcomes
 
 
 def resolve(k: int, epsilon: str, first: str | None = None) -> OneBitMean:

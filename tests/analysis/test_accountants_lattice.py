@@ -1,4 +1,4 @@
-"""Composition bounds: published values, brute force over all outcomes, and the order among them."""
+"""The exact composition of equal reports: published values, and brute force over all outcomes."""
 
 from __future__ import annotations
 
@@ -10,17 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deniable.analysis.composition import (
-    Losses,
-    advanced,
-    basic,
-    compose,
-    exact,
-    kov_closed_form,
-    mechanism_losses,
-    randomized_response,
-    zcdp,
-)
+from deniable.analysis.accountants.lattice import exact
+from deniable.analysis.accountants.losses import Losses, randomized_response, reported
 from deniable.protocol.mechanisms import build
 
 LN3 = 1.0986122886681098
@@ -58,34 +49,8 @@ def test_optimal_composition(epsilon: float, reports: int, delta: float, expecte
 def test_exact_composition_of_a_mechanism(
     name: str, k: int, epsilon: str, reports: int, expected: float
 ) -> None:
-    losses = mechanism_losses(build(name, k, Decimal(epsilon)))
+    losses = reported(build(name, k, Decimal(epsilon)))
     assert exact(losses, reports, 1e-6) == pytest.approx(expected, abs=2e-3)
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "reports", "delta", "expected"),
-    [
-        (0.1, 10, 1e-6, 1.767429054344758),
-        (0.1, 1000, 1e-6, 27.13967317025586),
-        (0.01, 10000, 1e-6, 6.261538478173737),
-        (0.2, 200, 1e-5, 22.428391175237017),
-        (0.1, 50, 1e-5, 3.9189248025857943),
-        (1 / 801, 10000, math.exp(-32), 1.0143473),
-    ],
-)
-def test_advanced(epsilon: float, reports: int, delta: float, expected: float) -> None:
-    assert advanced(epsilon, reports, delta) == pytest.approx(expected, abs=1e-7)
-
-
-def test_advanced_beats_basic_from_35_reports_on() -> None:
-    assert advanced(0.1, 34, 1e-6) > basic(0.1, 34)
-    assert advanced(0.1, 35, 1e-6) < basic(0.1, 35)
-
-
-def test_other_published_bounds() -> None:
-    assert basic(0.2, 200) == pytest.approx(40)
-    assert kov_closed_form(2.0, 365, 1e-6) == 730
-    assert zcdp(0.5, 365, 1e-6) == pytest.approx(92.56686803496942, abs=1e-5)
 
 
 def delta_by_enumeration(losses: Losses, reports: int, epsilon: float) -> float:
@@ -115,7 +80,7 @@ def test_exact_is_the_least_epsilon_that_delta_allows(
     if name == "rr":
         losses = randomized_response(epsilon)
     else:
-        losses = mechanism_losses(build(name, k, Decimal(repr(round(epsilon, 6)))))
+        losses = reported(build(name, k, Decimal(repr(round(epsilon, 6)))))
     found = exact(losses, reports, delta)
     assert delta_by_enumeration(losses, reports, found) <= delta * (1 + 1e-9) + 1e-15
     if found > 1e-6:
@@ -141,7 +106,7 @@ def delta_exactly(losses: Losses, reports: int, epsilon: float) -> Decimal:
 @pytest.mark.parametrize("name", ["grr", "sue", "oue"])
 def test_exact_is_never_below_the_truth(name: str, epsilon: str, reports: int) -> None:
     """Not in the last digit either, where losses almost cancel or are all but certain."""
-    losses = mechanism_losses(build(name, 3, Decimal(epsilon)))
+    losses = reported(build(name, 3, Decimal(epsilon)))
     with localcontext(prec=60):
         for delta in (0.999, 0.5, 0.25, 1e-6, 1e-20, 1e-80):
             found = exact(losses, reports, delta)
@@ -152,7 +117,7 @@ def test_exact_is_never_below_the_truth(name: str, epsilon: str, reports: int) -
 
 
 def test_losses_keep_what_is_all_but_impossible() -> None:
-    losses = mechanism_losses(build("grr", 3, Decimal(40)))
+    losses = reported(build("grr", 3, Decimal(40)))
     assert losses.none == pytest.approx(losses.loss, rel=1e-9, abs=0)
 
 
@@ -167,37 +132,7 @@ def test_losses_are_those_of_the_exact_output_distribution(name: str, k: int) ->
         sign = round(loss / 1.3)
         assert loss == pytest.approx(sign * 1.3, abs=1e-12)
         found[sign] += float(mass)
-    losses = mechanism_losses(mechanism)
+    losses = reported(mechanism)
     assert [losses.gain, losses.none, losses.loss] == pytest.approx(
         [found[1], found[0], found[-1]], abs=1e-12
     )
-
-
-@given(
-    epsilon=st.floats(0.001, 16),
-    reports=st.integers(1, 400),
-    log_delta=st.floats(-60, -1e-3),
-)
-def test_exact_is_never_above_the_general_bounds(
-    epsilon: float, reports: int, log_delta: float
-) -> None:
-    delta = math.exp(log_delta)
-    optimal = exact(randomized_response(epsilon), reports, delta)
-    slack = 1e-9 * basic(epsilon, reports)
-    assert 0 <= optimal <= basic(epsilon, reports) + slack
-    assert optimal <= advanced(epsilon, reports, delta) + slack
-    assert optimal <= kov_closed_form(epsilon, reports, delta) + slack
-    assert optimal <= zcdp(epsilon, reports, delta) + slack
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), [("0.000001", 1e-100), ("2", 1e-6), ("44", 0.999)])
-def test_a_million_reports(epsilon: str, delta: float) -> None:
-    bound = compose(build("grr", 16, Decimal(epsilon)), 10**6, delta)
-    assert 0 <= bound.epsilon <= float(epsilon) * 10**6
-
-
-def test_the_winner_is_named() -> None:
-    mechanism = build("oue", 16, Decimal(1))
-    assert compose(mechanism, 30, None).name == "basic composition"
-    assert compose(mechanism, 30, 1e-6).name == "exact composition of oue over 16 values"
-    assert compose(mechanism, 30, 1e-6).epsilon == pytest.approx(22.587662514038072, abs=1e-5)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Hashable
 from fractions import Fraction
 from typing import TypeVar
 
-from .draws import Draws
-from .exact import SCALE
+from ..draws import Draws
+from ..exact import SCALE
 
 T = TypeVar("T", bound=Hashable)
 

@@ -1,0 +1,95 @@
+"""What a device must answer, derived once more from its secret and the documented layout.
+
+Nothing here is the client's: the bytes come from ``hmac`` and ``hashlib`` alone, words and draws
+are made anew, and only the mechanism is asked what it makes of them. What must never change for
+``deniable/1``: the layout written below, which is what devices in the field have always used.
+
+=============  ================================================================================
+setup          ``setup``, survey, question, version, hash, (empty), (empty)
+permanent      ``permanent``, survey, question, version, hash, setup, memo key
+=============  ================================================================================
+
+Each field after a leading ``deniable/1`` is prefixed with its length in 4 bytes; HMAC-SHA-512
+over them and an 8-byte counter from 0 gives 8 words of 64 bits a block, all big-endian. A chance
+of t/2^64 happens if the next word is below t; a number below n is the next word modulo n, where
+words past the last full multiple of n are skipped, and below 1 takes no word.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterator, Sequence
+
+from deniable.protocol.question import Question
+from deniable.protocol.response import Response
+
+_WORDS = 1 << 64
+
+
+class Words:
+    """Draws from 64-bit words."""
+
+    def __init__(self, words: Iterator[int]) -> None:
+        self._words = words
+
+    def chance(self, threshold: int) -> bool:
+        """Whether the next word is below ``threshold``."""
+        return next(self._words) < threshold
+
+    def below(self, n: int) -> int:
+        """Return the next word modulo n, of those below the last full multiple."""
+        if n == 1:
+            return 0
+        full = _WORDS // n * n
+        return next(word for word in self._words if word < full) % n
+
+
+def words_of(stream: bytes) -> Iterator[int]:
+    """Yield the words of some bytes."""
+    for at in range(0, len(stream), 8):
+        yield int.from_bytes(stream[at : at + 8], "big")
+
+
+def keyed_words(secret: bytes, fields: Sequence[bytes]) -> Iterator[int]:
+    """Yield the words that a secret gives for some fields, without end."""
+    message, counter = prefixed(fields), 0
+    while True:
+        counted = message + counter.to_bytes(8, "big")
+        yield from words_of(hmac.digest(secret, counted, "sha512"))
+        counter += 1
+
+
+def public_words(fields: Sequence[bytes]) -> Iterator[int]:
+    """Yield the words that anyone can derive from some fields, without end."""
+    message, counter = prefixed(fields), 0
+    while True:
+        yield from words_of(hashlib.sha256(message + counter.to_bytes(8, "big")).digest())
+        counter += 1
+
+
+def prefixed(fields: Sequence[bytes]) -> bytes:
+    """Return the version and the fields, each after its length."""
+    return b"".join(len(field).to_bytes(4, "big") + field for field in (b"deniable/1", *fields))
+
+
+def setup_of(secret: bytes, question: Question) -> int:
+    """Return the setup (hash row, cohort, window) that a device has for a question."""
+    return question.mechanism.assign(_draws(secret, b"setup", question, b"", b""))
+
+
+def permanent_response(secret: bytes, question: Question, symbol: int) -> Response | None:
+    """Return what a device with this secret must remember about a symbol; None for silence."""
+    mechanism = question.mechanism
+    setup = setup_of(secret, question)
+    memo = mechanism.memo(setup, (mechanism.symbol(symbol),), 0)
+    if memo is None:
+        return None
+    draws = _draws(secret, b"permanent", question, b"%d" % setup, memo)
+    return mechanism.permanent(setup, memo, draws)
+
+
+def _draws(secret: bytes, purpose: bytes, question: Question, setup: bytes, memo: bytes) -> Words:
+    names = (question.survey, question.id, str(question.version), question.hash)
+    fields = [purpose, *(name.encode() for name in names), setup, memo]
+    return Words(keyed_words(secret, fields))

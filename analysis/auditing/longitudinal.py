@@ -1,0 +1,222 @@
+"""What many reports of one device reveal: proved of an answer that stays, shown of a change.
+
+Everything is a rational, by enumeration of what the mechanism states (``Mechanism.law``) and of
+its second round. A device remembers one permanent response for each memo key, so the likelihood
+of T reports is, for each key, a sum over its permanent responses of products over the days.
+
+What must never change: the two directions. Of the answer that stays the largest ratio over all
+sequences of reports is found; of the one that changes, one pair of histories and one sequence is
+shown, which proves that the ratio is at least so large.
+
+References
+----------
+Erlingsson, Pihur, Korolova. RAPPOR: randomized aggregatable privacy-preserving ordinal response.
+CCS 2014.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations_with_replacement
+from math import comb
+from typing import Any
+
+from deniable.protocol.errors import ParameterError
+from deniable.protocol.mechanisms import Mechanism, build
+from deniable.protocol.mechanisms.base import Options
+from deniable.protocol.proofs.branches import TooManyBranches, outcomes
+from deniable.protocol.response import Response
+
+from .promise import epsilon_of, within
+
+SMALL_K = 3
+"""Over more values than that, the same design over fewer is enumerated."""
+
+DAYS = (1, 2, 4)
+"""Reports about one unchanging answer, of which all sequences are tried."""
+
+_MOST_SEQUENCES = 2000
+_MOST_RESPONSES = 64
+_LONGEST = 512
+"""Days within which a change is looked for that exceeds the epsilon."""
+
+_SMALL_FILTERS: Options = {"bits": 4, "hashes": 1}
+"""Options that leave the filters of RAPPOR small enough."""
+
+Law = dict[Response, Fraction]
+
+
+@dataclass(frozen=True, slots=True)
+class Longitudinal:
+    """What T reports reveal.
+
+    Attributes
+    ----------
+    k : int
+        Over how many values the design was enumerated.
+    reduced : bool
+        Whether the question has more, or other options.
+    unchanging : tuple of (int, Fraction)
+        T, and the largest ratio of likelihoods of two answers that stay the same for T
+        reports; None if it is infinite.
+    stays_within : bool
+        Whether all of these are within e^epsilon.
+    changed_days : int or None
+        T, the fewest reports after which one change is shown to exceed it; None if none was found
+        within 512.
+    changed : Fraction or None
+        The ratio that is shown then; None if it is infinite: a sequence that one of the
+        histories rules out.
+    """
+
+    k: int
+    reduced: bool
+    unchanging: tuple[tuple[int, Fraction | None], ...]
+    stays_within: bool
+    changed_days: int | None
+    changed: Fraction | None
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON; epsilons are rounded up."""
+        return {
+            "values": self.k,
+            "reduced": self.reduced,
+            "unchanging": [
+                {"reports": reports, "epsilon": None if ratio is None else epsilon_of(ratio)}
+                for reports, ratio in self.unchanging
+            ],
+            "stays_within": self.stays_within,
+            "change_exceeds_after_reports": self.changed_days,
+            "change_epsilon": None if self.changed is None else epsilon_of(self.changed),
+        }
+
+
+def longitudinal(mechanism: Mechanism) -> Longitudinal | None:
+    """Return what T reports by a mechanism reveal, or by the same over fewer values.
+
+    Returns
+    -------
+    Longitudinal or None
+        None if even that has more responses than can be enumerated.
+    """
+    for design in _designs(mechanism):
+        try:
+            device = Device(design)
+            unchanging = tuple(
+                (reports, device.unchanging(reports))
+                for reports in DAYS
+                if comb(device.size + reports - 1, reports) <= _MOST_SEQUENCES
+            )
+        except TooManyBranches:
+            continue
+        days, ratio = device.changed()
+        stays = all(each is not None and within(each, mechanism.epsilon) for _, each in unchanging)
+        return Longitudinal(design.k, design != mechanism, unchanging, stays, days, ratio)
+    return None
+
+
+class Device:
+    """The exact likelihoods of the reports of one device, in the setup that tells values apart.
+
+    Raises
+    ------
+    TooManyBranches
+        If there are more responses than can be enumerated.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        if mechanism.shape.kind == "bits" and 2**mechanism.shape.width > _MOST_RESPONSES:
+            raise TooManyBranches
+        self._epsilon = mechanism.epsilon
+        memos = _memos(mechanism)
+        self._laws: tuple[Law, Law] = (memos[0], memos[1])
+        permanents = {response: None for law in self._laws for response in law}
+        if len(permanents) > _MOST_RESPONSES:
+            raise TooManyBranches
+        self._reports = {permanent: _instants(mechanism, permanent) for permanent in permanents}
+        self._responses = sorted(
+            {report for law in self._reports.values() for report in law},
+            key=lambda response: response.out,
+        )
+
+    @property
+    def size(self) -> int:
+        """How many responses there are."""
+        return len(self._responses)
+
+    def likelihood(self, value: int, reports: Sequence[tuple[Response, int]]) -> Fraction:
+        """Return the probability of so many reports of each kind, in one given order."""
+        whole = Fraction(0)
+        for permanent, mass in self._laws[value].items():
+            for report, times in reports:
+                mass *= self._reports[permanent].get(report, Fraction(0)) ** times
+            whole += mass
+        return whole
+
+    def unchanging(self, reports: int) -> Fraction | None:
+        """Return the largest ratio over all sequences, None if infinite; order does not matter."""
+        largest = Fraction(1)
+        for sequence in combinations_with_replacement(self._responses, reports):
+            counted = [(report, sequence.count(report)) for report in set(sequence)]
+            one, other = (self.likelihood(value, counted) for value in (0, 1))
+            if bool(one) != bool(other):
+                return None
+            if one and other:
+                largest = max(largest, one / other, other / one)
+        return largest
+
+    def changed(self) -> tuple[int | None, Fraction | None]:
+        """Return the fewest days, a power of 2, that show a change, and by which ratio.
+
+        One history changes from one answer to the other in the middle, the other never does. The
+        sequences that are tried are alike within each half.
+        """
+        days = 2
+        while days <= _LONGEST:
+            ratio = self._largest_of_change(days // 2)
+            if ratio is None or within(ratio, self._epsilon) is False:
+                return days, ratio
+            days *= 2
+        return None, None
+
+    def _largest_of_change(self, half: int) -> Fraction | None:
+        largest = Fraction(1)
+        for before in self._responses:
+            for after in self._responses:
+                stays = self.likelihood(0, [(before, half), (after, half)])
+                changes = self.likelihood(0, [(before, half)]) * self.likelihood(1, [(after, half)])
+                if changes and not stays:
+                    return None
+                if changes:
+                    largest = max(largest, changes / stays, stays / changes)
+        return largest
+
+
+def _designs(mechanism: Mechanism) -> Iterator[Mechanism]:
+    """Yield the mechanism if it is small, then the same over 3 and over 2 values."""
+    if mechanism.k <= SMALL_K:
+        yield mechanism
+    for k in range(min(SMALL_K, mechanism.k), 1, -1):
+        for options in (mechanism.chosen, {}, _SMALL_FILTERS):
+            try:
+                yield build(mechanism.name, k, mechanism.epsilon, mechanism.epsilon_first, options)
+            except ParameterError:
+                continue
+
+
+def _memos(mechanism: Mechanism) -> list[Law]:
+    """Return the laws of the permanent responses of the first and the last value.
+
+    In the first setup in which they have memo keys of their own; they always do in some.
+    """
+    for setup in range(mechanism.shape.rows):
+        keys = [mechanism.memo(setup, (symbol,), 0) for symbol in (0, mechanism.k - 1)]
+        if None not in keys and keys[0] != keys[1]:
+            return [mechanism.law(setup, key, 1) for key in keys if key is not None]
+    raise TooManyBranches
+
+
+def _instants(mechanism: Mechanism, permanent: Response) -> Law:
+    return outcomes(lambda draws: mechanism.instant(permanent, draws), limit=_MOST_RESPONSES**2)

@@ -1,0 +1,209 @@
+"""What an audited environment says, as data: read from its answers, and refused if it is not so.
+
+What must never change: a response stays in its wire form, lists made tuples, so that it can be
+counted and compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from deniable.protocol.errors import ParameterError
+
+from .workers import AuditError
+
+Value = bool | str | Fraction
+"""An answer: a number is exact."""
+
+Answers = Mapping[str, object]
+"""The answers of one period, by question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question as the audited environment resolved it.
+
+    Attributes
+    ----------
+    values : tuple
+        What can be recorded, in the order of symbols.
+    mechanism : str
+        Its name, with the options in force.
+    rounds : int
+        1 if reports repeat the permanent response, 2 if each has noise of its own.
+    """
+
+    id: str
+    k: int
+    values: tuple[Value, ...]
+    mechanism: str
+    rounds: int
+    epsilon: Decimal
+    epsilon_first: Decimal | None
+    period: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What is audited: versions, the folder the client was loaded from, and its questions."""
+
+    deniable: str
+    python: str
+    client: str
+    questions: tuple[Asked, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device that lived.
+
+    Attributes
+    ----------
+    secret : bytes
+    reports : mapping
+        By question, its report of every day; None where it sent none.
+    """
+
+    secret: bytes
+    reports: Mapping[str, tuple[Hashable, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Leakage:
+    """The largest ratios of the probabilities of one output, from the installed code.
+
+    Attributes
+    ----------
+    permanent, report : Fraction or None
+        Of the permanent response, and of one report; None where there is no bound, as ``by``
+        explains.
+    by : str
+        How they were found.
+    """
+
+    permanent: Fraction | None
+    report: Fraction | None
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What a device answers on a day, and what happens to it before.
+
+    Attributes
+    ----------
+    events : tuple of str
+        Of "restart", "copy" (of its store; both live on), "upgrade" (to a newer edition of the
+        survey) and "processes" (several answer at the same time).
+    """
+
+    answers: Answers
+    events: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as a collector received it.
+
+    Attributes
+    ----------
+    line : int
+        0 for the device, 1 for its first copy, and so on.
+    day : int
+        On which day of its life it was sent.
+    device : str
+        The pseudonym.
+    """
+
+    line: int
+    day: int
+    period: str
+    device: str
+    reports: Mapping[str, Hashable]
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """What one device, and the copies of its store, sent.
+
+    Attributes
+    ----------
+    secrets : tuple of tuple of bytes
+        On every day, the secret in each store.
+    """
+
+    requests: tuple[Request, ...]
+    secrets: tuple[tuple[bytes, ...], ...]
+
+
+class as_agreed:
+    """Whatever is missing in an answer is the audited environment's fault."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, LookupError | TypeError | ValueError | AttributeError):
+            raise AuditError(f"the probe's answer is not as agreed ({error!r})") from error
+
+
+def read_asked(said: dict[str, Any]) -> Asked:
+    number = said["type"] == "number"
+    first = said["epsilon_first"]
+    return Asked(
+        said["id"],
+        int(said["k"]),
+        tuple(Fraction(value) if number else value for value in said["values"]),
+        said["mechanism"],
+        int(said["rounds"]),
+        Decimal(said["epsilon"]),
+        None if first is None else Decimal(first),
+        said["period"],
+        said["hash"],
+    )
+
+
+def read_device(said: dict[str, Any]) -> Device:
+    reports = {name: tuple(map(hashable, each)) for name, each in said["reports"].items()}
+    return Device(bytes.fromhex(said["secret"]), reports)
+
+
+def read_life(said: dict[str, Any]) -> Life:
+    requests = tuple(
+        Request(
+            int(each["line"]),
+            int(each["day"]),
+            each["period"],
+            each["device"],
+            {name: hashable(wire) for name, wire in each["reports"].items()},
+        )
+        for each in said["requests"]
+    )
+    secrets = tuple(tuple(map(bytes.fromhex, day)) for day in said["secrets"])
+    return Life(requests, secrets)
+
+
+def read_ratio(said: list[str] | None) -> Fraction | None:
+    return None if said is None else Fraction(int(said[0]), int(said[1]))
+
+
+def write_answers(values: Answers) -> dict[str, bool | str]:
+    """Return answers as they travel: numbers as the text of a fraction."""
+    return {name: _answer(name, value) for name, value in values.items()}
+
+
+def _answer(name: str, value: object) -> bool | str:
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, int | float | Decimal | Fraction):
+        return str(Fraction(value))
+    raise ParameterError(f"{name}: the value must be true or false, a choice or a number")
+
+
+def hashable(wire: Any) -> Hashable:
+    return tuple(wire) if isinstance(wire, list) else wire

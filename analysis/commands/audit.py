@@ -1,0 +1,100 @@
+"""``deniable audit``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+
+import click
+
+from . import options
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command(name="audit")
+@click.option("--survey", type=FILE, required=True, metavar="FILE", help="TOML or compiled.")
+@click.option(
+    "--question",
+    "questions",
+    multiple=True,
+    metavar="ID",
+    help="Only this one; may be given several times.",
+)
+@click.option(
+    "--trials",
+    type=options.WHOLE,
+    default="8000",
+    show_default=True,
+    metavar="N",
+    help="Devices on each side: half of them choose an event, half test it.",
+)
+@click.option(
+    "--confidence",
+    type=options.NUMBER,
+    default="0.999",
+    show_default=True,
+    metavar="C",
+    help="Of all lower bounds together: a sound client is accused with 1 - C at most.",
+)
+@click.option(
+    "--python",
+    default=sys.executable,
+    metavar="PATH",
+    help="The Python in whose environment the client is installed; otherwise this one.",
+)
+@click.option(
+    "--seed",
+    type=options.WHOLE,
+    metavar="S",
+    help="Chooses which answers are compared, never what devices draw; it is printed.",
+)
+@options.form
+def command(
+    survey: Path,
+    questions: tuple[str, ...],
+    trials: int,
+    confidence: Decimal,
+    python: str,
+    seed: int | None,
+    form: str,
+) -> int:
+    """Look for a violation of what a survey promises, in the client that is installed.
+
+    Runs the client's code on every outcome of its draws, lets thousands of fresh devices answer,
+    and checks what they remember over restarts, copies, upgrades and processes. The exit status
+    is 1 if a violation was found. It cannot prove that there is none, and says how large one it
+    could have seen.
+    """
+    from ..auditing.audit import audit
+
+    with _progress(shown=form == "table" and sys.stderr.isatty()) as progress:
+        result = audit(
+            survey,
+            questions=questions,
+            trials=trials,
+            confidence=confidence,
+            python=python,
+            seed=seed,
+            progress=progress,
+        )
+    options.emit(result, form)
+    return 1 if result.violation else 0
+
+
+@contextmanager
+def _progress(*, shown: bool) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on a terminal's standard error."""
+    if not shown:
+        yield lambda done, total: None
+        return
+    with click.progressbar(length=1, label="devices", file=sys.stderr) as bar:
+
+        def tell(done: int, total: int) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        yield tell

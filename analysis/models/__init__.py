@@ -1,0 +1,1 @@
+"""The same question under three models of trust: local, shuffled, central."""

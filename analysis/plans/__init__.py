@@ -1,0 +1,1 @@
+"""Inverse questions: which epsilon, which margin, before anybody is asked."""

@@ -1,0 +1,84 @@
+"""A question whose epsilon is still open: what is fixed about it, and what it would become."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from typing import SupportsIndex
+
+from deniable.protocol.errors import ParameterError
+from deniable.protocol.limits import EPSILON_MIN
+from deniable.protocol.mechanisms import NO_OPTIONS, Mechanism, Options, build, choose
+from deniable.protocol.mechanisms.base import Asks
+
+from .. import inputs
+from .digits import rounded_down, rounded_up
+
+HALF = Fraction(1, 2)
+"""The rule for a second round: one report by itself may reveal half of what all of them do."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Everything about a question but its epsilon.
+
+    Attributes
+    ----------
+    name : str
+        Of the mechanism; ``auto`` is chosen anew for each epsilon.
+    k : int
+    options : mapping of str to int
+    asks : "choice" or "number"
+    linkable : bool
+        Whether the author accepts that reports may recognise a device.
+    first : Fraction or None
+        epsilon_first as a share of epsilon; None without a second round.
+    """
+
+    name: str
+    k: int
+    options: Options = field(default_factory=lambda: NO_OPTIONS)
+    asks: Asks = "choice"
+    linkable: bool = False
+    first: Fraction | None = None
+
+    def at(self, epsilon: Decimal) -> Mechanism:
+        """Return the mechanism of an epsilon.
+
+        Raises
+        ------
+        ParameterError
+            If there is none.
+        """
+        first = self.first_of(epsilon)
+        if self.name != "auto":
+            return build(self.name, self.k, epsilon, first, self.options)
+        if self.options:
+            raise ParameterError("options are of a mechanism: name one, other than auto")
+        return choose(self.k, epsilon, first, asks=self.asks, linkable=self.linkable)
+
+    def first_of(self, epsilon: Decimal) -> Decimal | None:
+        """Return epsilon_first, rounded down."""
+        return None if self.first is None else rounded_down(self.first * Fraction(epsilon))
+
+    @property
+    def lowest(self) -> Decimal:
+        """The least epsilon that devices accept, that of one report included."""
+        if self.first is None:
+            return EPSILON_MIN
+        return rounded_up(Fraction(EPSILON_MIN) / self.first)
+
+
+def asked(
+    values: SupportsIndex, mechanism: str, options: Options, *, second_round: bool = False
+) -> Asked:
+    """Read a question from its parameters.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of range.
+    """
+    k = inputs.integer("values", values, 2, inputs.MAX_VALUES)
+    return Asked(mechanism, k, options, first=HALF if second_round else None)

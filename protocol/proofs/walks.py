@@ -1,0 +1,138 @@
+"""What the ways to find a leakage share: memo keys, an allowance of branches, and the ratio.
+
+The ways themselves are :mod:`.leakage`'s. What must never change: a ratio without a bound is
+None, and never a large number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeVar
+
+from ..mechanisms.base import Law, Mechanism
+from ..response import Response
+from .branches import Branch, TooManyBranches, outcomes
+
+T = TypeVar("T")
+
+Ratio = Fraction | None
+"""None if there is no bound: an output that one value gives and another never does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leakage:
+    """The largest ratios of probabilities, exact.
+
+    Attributes
+    ----------
+    permanent, report : Fraction or None
+        Of the permanent response, and of one report; None where no bound was found.
+    by : str
+        How they were found, or why not.
+    """
+
+    permanent: Ratio
+    report: Ratio
+    by: str
+
+
+class Unclear(Exception):
+    """The code is not of a form whose law can be read; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The memo keys that values have in some setups, and in how many of all."""
+
+    by_setup: Mapping[int, tuple[bytes, ...]]
+    setups: int
+
+    @property
+    def words(self) -> str:
+        """Say how many setups there are, unless they are all here."""
+        seen = len(self.by_setup)
+        return "" if seen == self.setups else f", in {seen} of {self.setups} setups"
+
+
+def keys_of(mechanism: Mechanism, setups: Iterable[int], count: int) -> Keys:
+    """Return the memo keys of every value, unchanged for as long as anyone looks back.
+
+    Raises
+    ------
+    Unclear
+        If some value is answered with silence, which tells something too.
+    """
+
+    def key(setup: int, value: int) -> bytes:
+        recent = [mechanism.symbol(value)] * (mechanism.reach + 1)
+        found = mechanism.memo(setup, recent, mechanism.reach)
+        if found is None:
+            raise Unclear("the device is silent about some value")
+        return found
+
+    every = range(mechanism.k)
+    return Keys({s: tuple(dict.fromkeys(key(s, value) for value in every)) for s in setups}, count)
+
+
+@dataclass
+class Allowance:
+    """How many branches may still be visited."""
+
+    leaves: int
+
+    def walk(self, draw: Callable[..., Response]) -> Law:
+        """Return the law of what is drawn.
+
+        Raises
+        ------
+        TooManyBranches
+            Before they are visited, if the first branch meets as many choices.
+        """
+        visited = 0
+        first = Branch(())
+        draw(first)
+        if math.prod(first.options) > self.leaves:
+            raise TooManyBranches
+
+        def counted(draws: object) -> Response:
+            nonlocal visited
+            visited += 1
+            return draw(draws)
+
+        law = outcomes(counted, self.leaves)
+        self.leaves -= visited
+        return law
+
+
+def largest_ratio(laws: Sequence[Law]) -> Ratio:
+    """Return the largest ratio of one output's probabilities under two laws."""
+    outputs = {output for law in laws for output in law}
+    most = Fraction(1)
+    for output in outputs:
+        masses = [law.get(output, Fraction(0)) for law in laws]
+        if min(masses) == 0:
+            return None
+        most = max(most, max(masses) / min(masses))
+    return most
+
+
+def most_of(ratios: Iterable[Ratio]) -> Ratio:
+    """Return the largest, None if any has no bound."""
+    known = []
+    for ratio in ratios:
+        if ratio is None:
+            return None
+        known.append(ratio)
+    return max(known)
+
+
+def spread(items: Sequence[T], most: int) -> list[T]:
+    """Return so many items at most, evenly spaced, both ends included."""
+    if len(items) <= most:
+        return list(items)
+    if most == 1:
+        return [items[-1]]
+    return [items[at * (len(items) - 1) // (most - 1)] for at in range(most)]

@@ -1,0 +1,188 @@
+"""``deniable audit`` as a person runs it, on the installed client and on broken copies of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from client_kit import question, survey, survey_file
+
+import deniable.client
+import deniable.protocol
+from deniable.analysis import audit
+from deniable.analysis.auditing.bounds import ceiling, epsilon_lower
+from deniable.analysis.auditing.devices import Devices
+from deniable.analysis.auditing.trials import Trials
+from deniable.analysis.cli import main
+from deniable.analysis.render import as_table
+from deniable.protocol.errors import ParameterError
+
+PROGRAM = "import sys; from deniable.analysis.cli import main; main(prog_name='deniable')"
+ASKED = survey({"linkable": True}, dark=question(epsilon=1, mechanism="oue"))
+
+# A sound client is accused with odds of 1e-6 in each audit.
+CERTAIN = ("--confidence", "0.999999")
+ALPHA = 1e-6 / 2
+
+NEVER_CLEARED = (
+    "if keyed.chance(self.true_bit if symbol == value else self.other_bit):",
+    "if symbol == value or keyed.chance(self.other_bit):",
+)
+SHARED_WORDS = (
+    "if keyed.chance(self.true_bit if symbol == value else self.other_bit):",
+    "word = word if symbol % 2 else keyed._word()\n"
+    "            if word < (self.true_bit if symbol == value else self.other_bit):",
+)
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return survey_file(tmp_path_factory.mktemp("asked") / "survey.json", ASKED)
+
+
+def broken_copy(folder: Path, fault: tuple[str, str]) -> str:
+    """An interpreter whose client has one line of its unary encoding replaced."""
+    for package in (deniable.protocol, deniable.client):
+        source = Path(package.__file__ or "").parent
+        hidden = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source, folder / "deniable" / source.name, ignore=hidden)
+    module = folder / "deniable/protocol/mechanisms/unary.py"
+    code = module.read_text(encoding="utf-8")
+    assert code.count(fault[0]) == 1
+    module.write_text(code.replace(*fault), encoding="utf-8")
+    wrapper = folder / "python"
+    wrapper.write_text(f'#!/bin/sh\nPYTHONPATH="{folder}" exec "{sys.executable}" "$@"\n')
+    wrapper.chmod(0o700)
+    return str(wrapper)
+
+
+def start(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-P", "-c", PROGRAM, "audit", *map(str, arguments)]
+    return subprocess.run(line, text=True, check=False, timeout=120, capture_output=True, **options)
+
+
+def test_the_installed_client_passes(asked: Path) -> None:
+    done = start("--survey", asked, "--trials", 300, *CERTAIN, "--seed", 7, "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    document = json.loads(done.stdout, parse_constant=pytest.fail)
+    assert document["violation"] is False
+    assert (document["trials"], document["seed"]) == (300, 7)
+    assert {each["kept"] for each in document["checks"]} <= {True, None}
+    (dark,) = document["questions"]
+    assert set(dark) >= {"question", "declared", "exact", "lower_bound", "null_control",
+                         "positive_control", "ceiling", "verdict"}  # fmt: skip
+    assert (dark["question"], dark["declared"], dark["exact"]) == ("dark", 1, pytest.approx(1))
+    assert dark["exact"] <= 1
+    assert dark["null_control"] == 0
+    assert 0 <= dark["lower_bound"] <= 1 < dark["positive_control"] <= dark["ceiling"]
+    assert dark["ceiling"] == pytest.approx(ceiling(150, ALPHA))
+    assert dark["verdict"].startswith("no violation found, could have seen ≥ ")
+    assert dark["longitudinal"]["stays_within"] is True
+    assert "certif" not in done.stdout
+
+
+def test_a_set_bit_that_is_never_cleared_is_a_violation(asked: Path, tmp_path: Path) -> None:
+    python = broken_copy(tmp_path, NEVER_CLEARED)
+    done = start("--survey", asked, "--trials", 300, *CERTAIN, "--python", python)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "Epsilon of one report, by question of acme" in done.stdout
+    assert str(tmp_path / "deniable/client") in "".join(done.stdout.split("\n  "))
+    assert "violation: one report reveals the answer for sure" in done.stdout
+    row = next(line for line in done.stdout.splitlines() if line.startswith("dark"))
+    _, declared, exact, lower_bound = row.replace("no bound", "unbounded").split()[:4]
+    assert (declared, exact) == ("1", "unbounded")
+    # (1, 0) has probability 0.73 and 0: 75 of 150, 6 deviations under the mean, still refute 1.
+    assert epsilon_lower(75, 0, 150, ALPHA) > 1
+    assert float(lower_bound) > 1
+
+
+def test_bits_that_share_randomness_are_caught_by_the_trials(asked: Path, tmp_path: Path) -> None:
+    with Devices(asked, python=broken_copy(tmp_path, SHARED_WORDS)) as devices:
+        trials = Trials(
+            devices,
+            list(ASKED.questions.values()),
+            half=400,
+            alpha=1e-4,
+            seed=1,
+            progress=lambda done: None,
+        )
+        dark = trials.run()["dark"]
+    # (1, 0) has probability 0.23 and 0: 51 of 400, 5 deviations under the mean, still refute 1.
+    assert epsilon_lower(51, 0, 400, 1e-4) > 1
+    assert dark.lower_bound > 1
+    assert dark.misses == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--trials", "10"), "trials must be a whole number in 100..100000000: 10"),
+        (("--confidence", "1"), "confidence must be above 0 and below 1: 1"),
+        (("--question", "light"), "question: the survey asks no 'light'; use one of dark"),
+        (("--seed", "-1"), "seed must be a whole number in"),
+        (("--python", "/nowhere/python"), "/nowhere/python: cannot be started"),
+        (("--python", "/bin/true"), "/bin/true: ended before it answered"),
+    ],
+)
+def test_what_cannot_be_audited_is_one_line(
+    asked: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    done = start("--survey", asked, *arguments)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"Error: {says}")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_wrong_call_is_usage() -> None:
+    assert CliRunner().invoke(main, ["audit"]).exit_code == 2
+    assert CliRunner().invoke(main, ["audit", "--survey", "x", "--trials", "many"]).exit_code == 2
+
+
+def test_too_few_trials_say_so_and_progress_is_told(
+    asked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deniable.analysis.auditing.audit.audit_memo", lambda *_: [])
+    monkeypatch.setattr("deniable.analysis.auditing.audit.audit_links", lambda *_: [])
+    told: list[tuple[int, int]] = []
+    found = audit(
+        asked,
+        trials=100,
+        confidence="0.999999999",
+        progress=lambda done, total: told.append((done, total)),
+    )
+    assert told[-1][0] == told[-1][1]
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert not found.violation
+    assert ceiling(50, 1e-9 / 2) < 1
+    assert found.questions[0].verdict.text.startswith("inconclusive: 50 tests a side can show")
+    assert tuple(found.records()[0]) == found.columns
+    table = as_table(found)
+    assert "Epsilon of one report" in table
+    assert "no bound from 2 reports on" in table
+    with pytest.raises(ParameterError, match="trials must be a whole number"):
+        audit(asked, trials=99)
+
+
+def test_a_terminal_gets_a_bar_and_an_interrupt_ends_everything(asked: Path) -> None:
+    ours, theirs = pty.openpty()
+    line = [sys.executable, "-P", "-c", PROGRAM, "audit", "--survey", str(asked)]
+    with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=theirs) as run:
+        os.close(theirs)
+        try:
+            shown = os.read(ours, 1000)
+        finally:
+            run.send_signal(signal.SIGINT)
+        while b"interrupted" not in shown:
+            shown += os.read(ours, 1000)
+    os.close(ours)
+    assert b"devices" in shown
+    assert run.returncode == 1

@@ -1,0 +1,254 @@
+"""Faults planted in a copy of the device's code: each must be found, and the healthy code pass."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import deniable.client
+import deniable.protocol
+from deniable.analysis.auditing.devices import Devices
+from deniable.analysis.auditing.findings import Finding, surprise
+from deniable.analysis.auditing.happenings import check_events
+from deniable.analysis.auditing.linking import audit_links
+from deniable.analysis.auditing.memo import audit_memo, check_derivation, check_draws, check_hashes
+from deniable.protocol.exact import exp
+from deniable.protocol.survey import Survey, load_survey
+
+TEXT = """
+[survey]
+format = 1
+id = "audited"
+max_epsilon = 20
+linkable = true
+"""
+QUESTION = """
+[questions.{name}]
+version = 1
+ask = "Which one?"
+{kind}
+mechanism = {mechanism}
+epsilon = 2
+period = "day"
+expires = 2990-01-01
+"""
+FOUR = 'type = "choice"\nchoices = ["a", "b", "c", "d"]'
+SIXTEEN = f'type = "choice"\nchoices = {[f"city {number}" for number in range(16)]}'
+QUESTIONS = {
+    "dark": ('type = "boolean"', '"grr"'),
+    "light": ('type = "boolean"', '"grr"'),
+    "font": (FOUR, '"oue"'),
+    "side": (f"{FOUR}\nepsilon_first = 1", '"sue"'),
+    "city": (SIXTEEN, '{name = "olh", g = 4}'),
+}
+COUNT = 120
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A change of one line of one module, and what must say so."""
+
+    module: str
+    line: str
+    instead: str
+    found_by: frozenset[str]
+
+
+def fault(module: str, line: str, instead: str, *found_by: str) -> Fault:
+    return Fault(module, line, instead, frozenset(found_by))
+
+
+FAULTS = {
+    "a permanent round that is drawn anew": fault(
+        "client/derivation.py",
+        'keyed = _draws(secret, b"permanent", question, str(setup).encode(), memo)',
+        "keyed = FreshDraws()",
+        "derivation",
+        "restart",
+    ),
+    "a set bit that is never cleared": fault(
+        "protocol/mechanisms/unary.py",
+        "if keyed.chance(self.true_bit if symbol == value else self.other_bit):",
+        "if symbol == value or keyed.chance(self.other_bit):",
+        "leakage",
+        "derivation",
+    ),
+    "random bits that neighbours share": fault(
+        "protocol/draws.py", "self._at += _WORD", "self._at += _WORD // 2", "draws", "derivation"
+    ),
+    "a threshold off by 1e-3 as it is computed": fault(
+        "protocol/mechanisms/grr.py",
+        "keep = floor_threshold(e / (e + (k - 1)))",
+        "keep = floor_threshold(e / (e + (k - 1))) + SCALE // 1000",
+        "hash",
+        "leakage",
+    ),
+    "a threshold off by 1e-3 as it is asked for": fault(
+        "protocol/mechanisms/grr.py",
+        "return Response(perturb(int(memo), self.keep, self.k, keyed))",
+        "return Response(perturb(int(memo), self.keep + SCALE // 1000, self.k, keyed))",
+        "leakage",
+    ),
+    "a threshold off by 1e-3 as it is compared": fault(
+        "protocol/draws.py",
+        "return self._word() < threshold",
+        "return self._word() < threshold + SCALE // 1000",
+        "draws",
+    ),
+    "a store that draws its secret at every start": fault(
+        "client/store.py",
+        "        device = self.device()\n        if device.mode",
+        "        with self._db.transaction():\n"
+        '            self._db.write("UPDATE device SET secret = ?", os.urandom(SECRET_BYTES))\n'
+        "        device = self.device()\n        if device.mode",
+        "restart",
+        "copy",
+    ),
+    "a key without the question's name": fault(
+        "client/derivation.py", "        question.id.encode(),\n", "", "derivation"
+    ),
+    "a key without question": fault(
+        "client/derivation.py",
+        "        question.id.encode(),\n        str(question.version).encode(),\n"
+        "        question.hash.encode(),\n",
+        "",
+        "derivation",
+        "independence",
+    ),
+    "a hash row for each value": fault(
+        "client/derivation.py",
+        '_draws(secret, b"setup", question, b"", b"")',
+        '_draws(secret, b"setup", question, b"", str(symbol).encode())',
+        "derivation",
+        "setup",
+    ),
+    "a second round that is left out": fault(
+        "protocol/mechanisms/unary.py",
+        "        if self.bit_again is None:\n            return permanent\n        mask",
+        "        if self.bit_again != 0:\n            return permanent\n        mask",
+        "leakage",
+        "derivation",
+    ),
+    "one secret for all": fault(
+        "client/schema.py",
+        "(os.urandom(SECRET_BYTES), mode, ceiling)",
+        "(bytes(SECRET_BYTES), mode, ceiling)",
+        "secrets",
+        "independence",
+    ),
+    "randomness that anyone can guess": fault(
+        "protocol/draws.py", "lambda: os.urandom(64)", "lambda: bytes(64)", "draws", "derivation"
+    ),
+    "one pseudonym for ever": fault(
+        "client/derivation.py",
+        "survey.encode(), period.encode()]",
+        "survey.encode()]",
+        "pseudonyms",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def survey_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As its author wrote it; a compiled survey is refused where it resolves to something else."""
+    path = tmp_path_factory.mktemp("survey") / "survey.toml"
+    asked = [
+        QUESTION.format(name=name, kind=kind, mechanism=mechanism)
+        for name, (kind, mechanism) in QUESTIONS.items()
+    ]
+    path.write_text("".join([TEXT, *asked]), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def asked(survey_path: Path) -> Survey:
+    return load_survey(survey_path)
+
+
+def environment(folder: Path, planted: Fault | None = None) -> str:
+    """An interpreter that has a copy of the device's code installed, with a fault in it."""
+    for package in (deniable.protocol, deniable.client):
+        source = Path(package.__file__ or "").parent
+        hidden = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source, folder / "deniable" / source.name, ignore=hidden)
+    if planted is not None:
+        module = folder / "deniable" / planted.module
+        code = module.read_text(encoding="utf-8")
+        assert code.count(planted.line) == 1
+        module.write_text(code.replace(planted.line, planted.instead), encoding="utf-8")
+    wrapper = folder / "python"
+    wrapper.write_text(f'#!/bin/sh\nPYTHONPATH="{folder}" exec "{sys.executable}" "$@"\n')
+    wrapper.chmod(0o700)
+    return str(wrapper)
+
+
+@contextmanager
+def devices(path: Path, folder: Path, planted: Fault | None = None) -> Iterator[Devices]:
+    with Devices(path, python=environment(folder, planted), workers=2) as audited:
+        assert audited.describe().client == str(folder / "deniable" / "client")
+        yield audited
+
+
+def leaks(audited: Devices, survey: Survey) -> Iterator[Finding]:
+    """Compare what the code reveals with what the survey promises."""
+    for name, question in survey.questions.items():
+        found = audited.leakage(name)
+        promises = (
+            (found.permanent, question.epsilon),
+            (found.report, question.epsilon_first or question.epsilon),
+        )
+        kept = all(ratio is not None and ratio <= exp(promise).low for ratio, promise in promises)
+        yield Finding("leakage", name, kept, found.by)
+
+
+def violated(findings: Sequence[Finding]) -> set[str]:
+    return {finding.check for finding in findings if finding.kept is False}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_found(
+    name: str, survey_path: Path, asked: Survey, tmp_path: Path
+) -> None:
+    planted = FAULTS[name]
+    with devices(survey_path, tmp_path, planted) as audited:
+        findings = [check_draws(audited), *check_hashes(audited, asked), *leaks(audited, asked)]
+        findings += check_derivation(audited, asked, COUNT)
+        if planted.found_by & {"restart", "copy"}:
+            findings += check_events(audited, asked, 3, ("restart", "copy"))
+        if "pseudonyms" in planted.found_by:
+            findings += audit_links(audited, asked, count=3)
+    assert planted.found_by <= violated(findings), [f.line for f in findings if f.kept is False]
+
+
+def test_the_healthy_code_passes(survey_path: Path, asked: Survey, tmp_path: Path) -> None:
+    with devices(survey_path, tmp_path) as audited:
+        findings = [*leaks(audited, asked), *audit_memo(audited, asked, count=COUNT, lives=2)]
+        findings += audit_links(audited, asked, count=20)
+    assert violated(findings) == set(), [f.line for f in findings if f.kept is False]
+    wanted = {"draws", "secrets", "leakage", "derivation", "setup", "independence"}
+    wanted |= {"restart", "copy", "upgrade", "processes", "pseudonyms", "content"}
+    assert {finding.check for finding in findings} == wanted
+
+
+def test_the_positive_control_tells_the_value(survey_path: Path, asked: Survey) -> None:
+    with Devices(survey_path, workers=1) as audited:
+        answers = {"dark": True, "font": "c", "side": "b"}
+        told = audited.sample(6, answers, broken=True)
+        assert {name: set(each) for name, each in told.items()} == {
+            "dark": {1},
+            "font": {"BA"},
+            "side": {"Ag"},
+        }
+        progress: list[int] = []
+        sound = audited.sample(400, {"dark": True}, progress=progress.append)
+    assert sum(progress) == 400
+    grr = asked.questions["dark"].mechanism
+    kept = Fraction(grr.thresholds["keep"], 2**64)
+    assert surprise(sound["dark"].count(1), 400, float(kept)) > 1e-9

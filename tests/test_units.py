@@ -1,0 +1,100 @@
+"""No command prints an epsilon without saying of what it is."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from units import without_a_unit
+
+from deniable.analysis.cli import COMMANDS, main
+
+ROOT = Path(__file__).resolve().parent.parent
+
+LINES = [
+    "estimate limitation --from tallies.json",
+    "estimate limitation --from tallies.json --shuffle-delta 1e-6",
+    "estimate visits --from tallies.json",
+    "difference limitation --from tallies.json --periods 2026-W01 2026-W02",
+    "trend limitation --from tallies.json",
+    "periods --from tallies.json",
+    "debias --counts 240,160 --mechanism grr --epsilon 1",
+    "debias --counts 240,160 --mechanism grr --epsilon 2 --epsilon-first 1",
+    "users-needed --epsilon 1 --margin 0.01",
+    "users-needed --epsilon 2 --epsilon-first 1 --margin 0.01 --values 8",
+    "plan --total-epsilon 8 --days 365 --questions 4",
+    "plan --total-epsilon 8 --days 365 --questions 4 --delta 1e-6 --second-round --changes 3",
+    "plan --epsilon 1 --devices 10000",
+    "plan --margin 0.01 --devices 100000",
+    "plan --central-epsilon 0.5 --delta 1e-6 --crowd 10000",
+    "plan --survey survey.toml --total-epsilon 4",
+    "plan --survey survey.toml --devices 10000",
+    "plan --survey survey.toml --margin 0.05 --devices 100000",
+    "plan --survey survey.toml --central-epsilon 0.5 --delta 1e-6 --crowd 10000",
+    "compare --epsilon 1 --devices 100000 --delta 1e-6",
+    "total-epsilon --epsilon 2 --days 365",
+    "total-epsilon --epsilon 2 --epsilon-first 1 --days 365 --delta 1e-6 --devices-per-person 3",
+    "total-epsilon --survey survey.toml --days 365 --delta 1e-6 --devices 10000",
+    "shuffle-epsilon --epsilon 1 --crowd 10000 --delta 1e-6",
+    "shuffle-epsilon --epsilon 2 --epsilon-first 1 --crowd 10000 --delta 1e-6 --days 7",
+    "explain --epsilon 2",
+    "explain --epsilon 12 --prior 0.01 --delta 1e-6",
+    "survey check survey.toml",
+    "survey diff survey.toml newer.toml",
+    "simulate --survey survey.toml --truth truth.csv --devices 999 --question visits",
+    "audit --survey survey.toml --question limitation --trials 200",
+]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the commands read."""
+    folder = tmp_path_factory.mktemp("units")
+    survey = (ROOT / "examples" / "demo_survey.toml").read_text("utf-8")
+    (folder / "survey.toml").write_text(survey, "utf-8")
+    newer = survey.replace("version = 1", "version = 2").replace(
+        "max_epsilon = 6", "max_epsilon = 20"
+    )
+    (folder / "newer.toml").write_text(newer, "utf-8")
+    (folder / "truth.csv").write_text("limitation,visits\ntrue,3\nfalse,1\n", "utf-8")
+    words = "--devices 5000 --periods 2 --seed 1 --question limitation --question visits"
+    files = {"survey": "survey.toml", "truth": "truth.csv", "output": "tallies.json"}
+    places = [word for name, file in files.items() for word in (f"--{name}", str(folder / file))]
+    made = CliRunner().invoke(main, ["simulate", *shlex.split(words), *places])
+    assert made.exit_code == 0, made.output
+    return folder
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_every_epsilon_has_a_unit(line: str, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(place)
+    result = CliRunner().invoke(main, shlex.split(line))
+    assert result.exit_code == 0, result.output
+    assert list(without_a_unit(result.stdout)) == []
+
+
+def test_no_command_is_left_out() -> None:
+    assert {line.split()[0] for line in LINES} == set(COMMANDS)
+
+
+BARE = """\
+Epsilon 2 for everybody
+
+protects    memoized
+----------  ----------
+one report  2
+
+The question has an epsilon of 1.5, no less.
+"""
+
+
+def test_a_bare_epsilon_is_seen() -> None:
+    assert list(without_a_unit(BARE)) == [
+        "Epsilon 2 for everybody",
+        "The question has an epsilon of 1.5, no less.",
+        "column 'memoized'",
+    ]
+    named = BARE.replace("for everybody", "of one device").replace("1.5,", "1.5 a report,")
+    assert list(without_a_unit(named + "\nmemoized: epsilon of all reports.\n")) == []
