@@ -12,18 +12,10 @@ import click
 
 from . import options
 
-FILE = click.Path(path_type=Path)
-
 
 @click.command(name="audit")
-@click.option("--survey", type=FILE, required=True, metavar="FILE", help="TOML or compiled.")
-@click.option(
-    "--question",
-    "questions",
-    multiple=True,
-    metavar="ID",
-    help="Only this one; may be given several times.",
-)
+@options.survey_file
+@options.question_ids
 @click.option(
     "--trials",
     type=options.WHOLE,

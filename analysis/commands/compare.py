@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 
 import click
-from click.core import ParameterSource
 
 from ..models.comparison import compare
 from . import options
@@ -40,25 +39,10 @@ from . import options
     metavar="M",
     help="Of one frequency, for which users are counted.",
 )
-@options.confidence
-@click.option(
-    "--sigmas",
-    type=options.NUMBER,
-    metavar="S",
-    help="The margin in standard errors, instead of --confidence.",
-)
-@click.option(
-    "--fake-share",
-    type=options.NUMBER,
-    default="0",
-    show_default=True,
-    metavar="S",
-    help="Of the devices that hides nobody in the shuffled model, such as 0.1.",
-)
+@options.level
+@options.fake_share
 @options.form
-@click.pass_context
 def command(
-    context: click.Context,
     epsilon: Decimal,
     devices: int,
     delta: Decimal,
@@ -76,9 +60,6 @@ def command(
     The same question, epsilon and devices: what the noise costs, how many users a margin takes,
     and who must be trusted with what.
     """
-    given = context.get_parameter_source("confidence") is not ParameterSource.DEFAULT
-    if given and sigmas is not None:
-        raise click.UsageError("give --confidence or --sigmas, not both")
     result = compare(
         epsilon=epsilon,
         devices=devices,

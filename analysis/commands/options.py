@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from deniable.protocol.mechanisms import MECHANISMS
 
@@ -85,13 +86,65 @@ mechanism_options = click.option(
     metavar="NAME=N",
     help="Of the mechanism, such as g=4 for olh; what is left out, it chooses.",
 )
-confidence = click.option(
-    "--confidence",
+
+
+def _confidence(callback: Callable[..., Any] | None = None) -> Callable[[Function], Function]:
+    return click.option(
+        "--confidence",
+        type=NUMBER,
+        default="0.95",
+        show_default=True,
+        metavar="C",
+        callback=callback,
+        help="Of each interval, two-sided.",
+    )
+
+
+confidence = _confidence()
+
+
+def _one_level(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Refuse standard errors beside a confidence: of both, the one that comes second."""
+    sources = [ctx.get_parameter_source(name) for name in ("confidence", "sigmas")]
+    if all(source not in (None, ParameterSource.DEFAULT) for source in sources):
+        raise click.UsageError("give --confidence or --sigmas, not both")
+    return value
+
+
+def level(function: Function) -> Function:
+    """Add ``--confidence`` and ``--sigmas``, of which one may be given."""
+    sigmas = click.option(
+        "--sigmas",
+        type=NUMBER,
+        metavar="S",
+        callback=_one_level,
+        help="The margin in standard errors, instead of --confidence.",
+    )
+    return _confidence(_one_level)(sigmas(function))
+
+
+question_ids = click.option(
+    "--question",
+    "questions",
+    multiple=True,
+    metavar="ID",
+    help="Only this one; may be given several times.",
+)
+survey_file = click.option(
+    "--survey",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    metavar="FILE",
+    help="TOML or compiled.",
+)
+fake_share = click.option(
+    "--fake-share",
     type=NUMBER,
-    default="0.95",
+    default="0",
     show_default=True,
-    metavar="C",
-    help="Of each interval, two-sided.",
+    metavar="S",
+    help="Of the devices, known or feared to be fake, such as 0.1; in a shuffled crowd they hide "
+    "nobody.",
 )
 simultaneous = click.option(
     "--simultaneous",

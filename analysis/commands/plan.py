@@ -139,13 +139,7 @@ SURVEY_FLAGS = (
 @options.values
 @options.mechanism
 @options.mechanism_options
-@options.confidence
-@click.option(
-    "--sigmas",
-    type=options.NUMBER,
-    metavar="S",
-    help="The margin in standard errors, instead of --confidence.",
-)
+@options.level
 @click.option(
     "--frequency",
     type=options.NUMBER,
@@ -197,8 +191,6 @@ def command(
     asked: dict[str, Any] = {name: flags[name] for name in names}
     if chosen:
         asked["options"] = dict(chosen)
-    if {"confidence", "sigmas"} <= names:
-        raise click.UsageError("give --confidence or --sigmas, not both")
     if survey is None:
         options.emit(_combination(FLAGS, set(asked)).answer(**asked), form)
     else:

@@ -30,14 +30,7 @@ from . import options
 )
 @options.values
 @options.mechanism
-@click.option(
-    "--fake-share",
-    type=options.NUMBER,
-    default="0",
-    show_default=True,
-    metavar="S",
-    help="Of the crowd, known or feared to be fake, such as 0.1; it hides nobody.",
-)
+@options.fake_share
 @click.option(
     "--days",
     type=options.WHOLE,

@@ -17,7 +17,7 @@ FILE = click.Path(path_type=Path)
 
 
 @click.command(name="simulate")
-@click.option("--survey", type=FILE, required=True, metavar="FILE", help="TOML or compiled.")
+@options.survey_file
 @click.option(
     "--truth",
     type=FILE,
@@ -42,13 +42,7 @@ FILE = click.Path(path_type=Path)
     metavar="R",
     help="Runs, each of other devices, for coverage and mean error.",
 )
-@click.option(
-    "--question",
-    "questions",
-    multiple=True,
-    metavar="ID",
-    help="Only this one; may be given several times.",
-)
+@options.question_ids
 @click.option(
     "--start",
     type=click.DateTime(["%Y-%m-%d"]),

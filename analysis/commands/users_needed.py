@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 
 import click
-from click.core import ParameterSource
 
 from ..planning import users_needed
 from . import options
@@ -23,13 +22,7 @@ from . import options
     help="Half the width of the interval of one frequency, such as 0.01; for a mechanism of "
     "numbers of a mean, as a share of its range.",
 )
-@options.confidence
-@click.option(
-    "--sigmas",
-    type=options.NUMBER,
-    metavar="S",
-    help="The margin in standard errors, instead of --confidence.",
-)
+@options.level
 @options.values
 @options.mechanism
 @click.option(
@@ -45,9 +38,7 @@ from . import options
     help="The devices that report are the whole population: only the noise varies.",
 )
 @options.form
-@click.pass_context
 def command(
-    context: click.Context,
     epsilon: Decimal,
     epsilon_first: Decimal | None,
     chosen: tuple[tuple[str, int], ...],
@@ -61,9 +52,6 @@ def command(
     form: str,
 ) -> None:
     """Tell how many devices must report for a margin of error."""
-    given = context.get_parameter_source("confidence") is not ParameterSource.DEFAULT
-    if given and sigmas is not None:
-        raise click.UsageError("give --confidence or --sigmas, not both")
     result = users_needed(
         epsilon=epsilon,
         margin=margin,
