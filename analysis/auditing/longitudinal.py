@@ -37,7 +37,7 @@ SMALL_K = 3
 DAYS = (1, 2, 4)
 """Reports about one unchanging answer, of which all sequences are tried."""
 
-_MOST_SEQUENCES = 2000
+_MOST_WORK = 60_000
 _MOST_RESPONSES = 64
 _LONGEST = 512
 """Days within which a change is looked for that exceeds the epsilon."""
@@ -107,9 +107,11 @@ def longitudinal(mechanism: Mechanism) -> Longitudinal | None:
             unchanging = tuple(
                 (reports, device.unchanging(reports))
                 for reports in DAYS
-                if comb(device.size + reports - 1, reports) <= _MOST_SEQUENCES
+                if device.work(reports) <= _MOST_WORK
             )
         except TooManyBranches:
+            continue
+        if not unchanging:
             continue
         days, ratio = device.changed()
         stays = all(each is not None and within(each, mechanism.epsilon) for _, each in unchanging)
@@ -118,7 +120,7 @@ def longitudinal(mechanism: Mechanism) -> Longitudinal | None:
 
 
 class Device:
-    """The exact likelihoods of the reports of one device, in the setup that tells values apart.
+    """The exact likelihoods of the reports of one device, in every setup it may have.
 
     Raises
     ------
@@ -130,26 +132,61 @@ class Device:
         if mechanism.shape.kind == "bits" and 2**mechanism.shape.width > _MOST_RESPONSES:
             raise TooManyBranches
         self._epsilon = mechanism.epsilon
-        memos = _memos(mechanism)
-        self._laws: tuple[Law, Law] = (memos[0], memos[1])
-        permanents = {response: None for law in self._laws for response in law}
+        self._setups = [Remembered(mechanism, laws) for laws in _laws(mechanism)]
+
+    def work(self, reports: int) -> int:
+        """Return how many products it takes to try all sequences of reports."""
+        return sum(setup.work(reports) for setup in self._setups)
+
+    def unchanging(self, reports: int) -> Fraction | None:
+        """Return the largest ratio over all setups, answers and sequences, None if infinite."""
+        ratios = [setup.unchanging(reports) for setup in self._setups]
+        known = [ratio for ratio in ratios if ratio is not None]
+        return max(known) if len(known) == len(ratios) else None
+
+    def changed(self) -> tuple[int | None, Fraction | None]:
+        """Return the fewest days, a power of 2, that show a change, and by which ratio.
+
+        One history changes from one answer to the other in the middle, the other never does. The
+        sequences that are tried are alike within each half.
+        """
+        setup = max(self._setups, key=Remembered.answers)
+        days = 2
+        while days <= _LONGEST:
+            ratio = setup.changed(days // 2)
+            if ratio is None or within(ratio, self._epsilon) is False:
+                return days, ratio
+            days *= 2
+        return None, None
+
+
+class Remembered:
+    """A device of one setup: the laws of what it remembers of each answer, and of its reports."""
+
+    def __init__(self, mechanism: Mechanism, laws: Sequence[Law]) -> None:
+        self._laws = laws
+        permanents = {response: None for law in laws for response in law}
         if len(permanents) > _MOST_RESPONSES:
             raise TooManyBranches
         self._reports = {permanent: _instants(mechanism, permanent) for permanent in permanents}
-        self._responses = sorted(
+        self.responses = sorted(
             {report for law in self._reports.values() for report in law},
             key=lambda response: response.out,
         )
 
-    @property
-    def size(self) -> int:
-        """How many responses there are."""
-        return len(self._responses)
+    def answers(self) -> int:
+        """Return how many answers are told apart."""
+        return len(self._laws)
 
-    def likelihood(self, value: int, reports: Sequence[tuple[Response, int]]) -> Fraction:
+    def work(self, reports: int) -> int:
+        """Return how many products it takes to try all sequences of reports."""
+        sequences = comb(len(self.responses) + reports - 1, reports)
+        return sequences * reports * sum(map(len, self._laws))
+
+    def likelihood(self, law: Law, reports: Sequence[tuple[Response, int]]) -> Fraction:
         """Return the probability of so many reports of each kind, in one given order."""
         whole = Fraction(0)
-        for permanent, mass in self._laws[value].items():
+        for permanent, mass in law.items():
             for report, times in reports:
                 mass *= self._reports[permanent].get(report, Fraction(0)) ** times
             whole += mass
@@ -158,40 +195,43 @@ class Device:
     def unchanging(self, reports: int) -> Fraction | None:
         """Return the largest ratio over all sequences, None if infinite; order does not matter."""
         largest = Fraction(1)
-        for sequence in combinations_with_replacement(self._responses, reports):
+        for sequence in combinations_with_replacement(self.responses, reports):
             counted = [(report, sequence.count(report)) for report in set(sequence)]
-            one, other = (self.likelihood(value, counted) for value in (0, 1))
-            if bool(one) != bool(other):
+            found = [self.likelihood(law, counted) for law in self._laws]
+            if not any(found):
+                continue
+            if not all(found):
                 return None
-            if one and other:
-                largest = max(largest, one / other, other / one)
+            largest = max(largest, max(found) / min(found))
         return largest
 
-    def changed(self) -> tuple[int | None, Fraction | None]:
-        """Return the fewest days, a power of 2, that show a change, and by which ratio.
+    def changed(self, half: int) -> Fraction | None:
+        """Return the ratio that a change in the middle of so many days twice shows, or more.
 
-        One history changes from one answer to the other in the middle, the other never does. The
-        sequences that are tried are alike within each half.
+        Every day before it the response that speaks most for the first answer is sent, and every
+        day after it the one that speaks most for another.
         """
-        days = 2
-        while days <= _LONGEST:
-            ratio = self._largest_of_change(days // 2)
-            if ratio is None or within(ratio, self._epsilon) is False:
-                return days, ratio
-            days *= 2
-        return None, None
-
-    def _largest_of_change(self, half: int) -> Fraction | None:
         largest = Fraction(1)
-        for before in self._responses:
-            for after in self._responses:
-                stays = self.likelihood(0, [(before, half), (after, half)])
-                changes = self.likelihood(0, [(before, half)]) * self.likelihood(1, [(after, half)])
-                if changes and not stays:
-                    return None
-                if changes:
-                    largest = max(largest, changes / stays, stays / changes)
+        one = self._laws[0]
+        for other in self._laws[1:]:
+            before, after = self._telling(one, other), self._telling(other, one)
+            stays = self.likelihood(one, [(before, half), (after, half)])
+            early, late = [(before, half)], [(after, half)]
+            changes = self.likelihood(one, early) * self.likelihood(other, late)
+            if changes and not stays:
+                return None
+            if changes:
+                largest = max(largest, changes / stays, stays / changes)
         return largest
+
+    def _telling(self, one: Law, other: Law) -> Response:
+        """Return the report that is likelier under one law than under another by most."""
+
+        def odds(report: Response) -> tuple[bool, Fraction]:
+            likely, less = (self.likelihood(law, [(report, 1)]) for law in (one, other))
+            return (not less and bool(likely), likely / less if less else likely)
+
+        return max(self.responses, key=odds)
 
 
 def _designs(mechanism: Mechanism) -> Iterator[Mechanism]:
@@ -206,16 +246,12 @@ def _designs(mechanism: Mechanism) -> Iterator[Mechanism]:
                 continue
 
 
-def _memos(mechanism: Mechanism) -> list[Law]:
-    """Return the laws of the permanent responses of the first and the last value.
-
-    In the first setup in which they have memo keys of their own; they always do in some.
-    """
+def _laws(mechanism: Mechanism) -> Iterator[list[Law]]:
+    """Yield the laws of the permanent responses of all memo keys, for each setup."""
     for setup in range(mechanism.shape.rows):
-        keys = [mechanism.memo(setup, (symbol,), 0) for symbol in (0, mechanism.k - 1)]
-        if None not in keys and keys[0] != keys[1]:
-            return [mechanism.law(setup, key, 1) for key in keys if key is not None]
-    raise TooManyBranches
+        found = [mechanism.memo(setup, (symbol,), 0) for symbol in range(mechanism.k)]
+        keys = dict.fromkeys(key for key in found if key is not None)
+        yield [mechanism.law(setup, key, 1) for key in keys]
 
 
 def _instants(mechanism: Mechanism, permanent: Response) -> Law:

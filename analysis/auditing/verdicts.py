@@ -68,7 +68,7 @@ class Promise:
         return None
 
     def proved(self) -> bool:
-        """Return whether the enumeration confirms both promises."""
+        """Return whether the enumeration confirms both promises, as far as ``by`` says it went."""
         ratios = ((self.exact_report, self.report), (self.exact_permanent, self.permanent))
         return self.found and all(
             ratio is not None and within(ratio, declared) is True for ratio, declared in ratios

@@ -14,6 +14,7 @@ privacy amplification by shuffling. FOCS 2021.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from deniable.protocol.mechanisms import Mechanism
@@ -32,6 +33,8 @@ __all__ = [
     "lower_bound",
     "shuffle_bounds",
 ]
+
+_ROUNDING = 2.0**-46
 
 NOTHING = "epsilon itself: the crowd is too small to add anything"
 
@@ -89,7 +92,7 @@ def best_upper(mechanism: Mechanism, crowd: int, delta: float) -> tuple[float, s
     """Return the least of the upper bounds, and its name; the tightest argument is tried first."""
     from .curves import above, solve
 
-    best, method = report_epsilon(mechanism), NOTHING
+    best, method = alone(report_epsilon(mechanism), delta), NOTHING
     if crowd < 2:
         return best, method
     counted = min(crowd, LARGEST_CROWD)
@@ -104,10 +107,22 @@ def clones_bound(epsilon: float, crowd: int, delta: float) -> float:
     """Return the bound for any epsilon-LDP report."""
     from .curves import above, solve
 
+    most = alone(epsilon, delta)
     if crowd < 2:
-        return epsilon
+        return most
     counted = min(crowd, LARGEST_CROWD)
-    return solve(above(clones(epsilon), counted, delta), delta, epsilon, upper=True)
+    return solve(above(clones(epsilon), counted, delta), delta, most, upper=True)
+
+
+def alone(epsilon: float, delta: float) -> float:
+    """Return ``ln(E - delta (E + 1))``, rounded up, or 0: any report in no crowd, with a delta.
+
+    Randomized response, which tells no less, has ``delta(e) = (E - e^e)/(E + 1)``.
+    """
+    less = delta * (1 + math.exp(-epsilon)) * (1 - _ROUNDING)
+    if less >= 1:
+        return 0.0
+    return min(epsilon, max(0.0, (epsilon + math.log1p(-less)) + _ROUNDING * epsilon))
 
 
 def lower_bound(mechanism: Mechanism, crowd: int, delta: float, highest: float) -> float | None:

@@ -4,8 +4,9 @@ The permanent response of an answer is the same in every period, so amplified ep
 reports must not be composed: their randomness is reused. Given all permanent responses, only the
 second round is random, and fresh in each report; that part is amplified for each period and then
 composed. For two answers the permanent responses are coupled: they differ in one symbol, or in
-the two bits of these answers (all others are equally distributed, independent, and counted
-apart), so one report moves by ``L = ln(p2/q2)`` or ``2 ln(p2/q2)``.
+the bits of these answers (all others are equally distributed, independent, and counted apart),
+so one report moves by ``c ln(p2/q2)``: c is 1 for a symbol, 2 for unary bits, and 2h for Bloom
+filters of h hashes (``Mechanism.chains``), but never more than bits can differ (``flips``).
 
 What must never change: this is for mechanisms whose reports have no row. A device's row stays the
 same and hides it among those in that row only. With several bits it is a bound on the counts of
@@ -89,10 +90,10 @@ def days_bound(mechanism: Mechanism, crowd: int, days: int, delta: float) -> Day
     """
     bounds = [DaysBound(unchanging(mechanism, days), "all reports unshuffled: the crowd adds none")]
     p2, q2 = mechanism.second or (1, 1)
-    places = min(mechanism.flips, 2)
+    places = min(mechanism.flips, len(mechanism.chains))
     moved = places * math.log1p(float((p2 - q2) / q2)) * _ROUNDED_UP
     daily = clones_bound(moved, crowd, delta / days)
-    by = "clones on the second round's " + ("ln(p2/q2)" if places == 1 else "2 ln(p2/q2)")
+    by = "clones on the second round's " + ("ln(p2/q2)" if places == 1 else f"{places} ln(p2/q2)")
     bounds.append(DaysBound(days * daily * _ROUNDED_UP, f"{by}, basic composition"))
     daily = clones_bound(moved, crowd, delta / (2 * days))
     if daily > 0:

@@ -142,7 +142,8 @@ class Probe:
             kept: Document = {"secret": rehearsal.secret_of(store)} if secrets else {}
             return {**kept, "reports": reports}
         finally:
-            store.unlink(missing_ok=True)
+            for left in (store, store.with_name(f"{store.name}-journal")):
+                left.unlink(missing_ok=True)
 
     def _values(self, answers: Document) -> Document:
         """Return answers as an app would give them; numbers come as the text of a fraction."""

@@ -23,6 +23,7 @@ from ..response import Response
 _FLIPS = 64
 _PATTERNS = 16
 _PAIRS = 40
+_TRIED_AT_ONCE = 1024
 
 
 class NotIndependent(Exception):
@@ -85,8 +86,8 @@ def read_bits(draw: Callable[[Draws], Response], width: int, *, thorough: bool) 
         Deterministic but for the draws.
     width : int
     thorough : bool
-        If not, only what is asked is read, and the i-th draw is taken to decide bit i if there
-        are ``width`` draws.
+        If not, what is asked is read, and if there are ``width`` draws, the i-th is taken to
+        decide bit i; of up to 1024 that is tried with irregular answers, and their opposite.
 
     Raises
     ------
@@ -97,7 +98,10 @@ def read_bits(draw: Callable[[Draws], Response], width: int, *, thorough: bool) 
     at_rest = draw(script).out
     asked = script.asked
     if not thorough and len(asked) == width and at_rest == 0:
-        return asked
+        (coins,) = patterns(width, 1)
+        tried = (coins, coins ^ (1 << width) - 1) if width <= _TRIED_AT_ONCE else ()
+        if all(_answer(draw, coins, asked) == coins for coins in tried):
+            return asked
     decides = _deciders(draw, asked, at_rest, width)
     for coins in _trials(len(asked)):
         expected = at_rest

@@ -5,7 +5,7 @@ setup known; a mechanism keeps its promise if it is at most e^epsilon. It is fou
 permanent response and for one report, from the draws that the code asks for:
 
 * where the tree of choices is small, by every branch of the code;
-* for independent bits, draw by draw (:mod:`.bit_laws`): 2^k leaves, but k draws;
+* for independent bits, draw by draw (:mod:`.bits`): 2^k leaves, but k draws;
 * for sets of a fixed size, from the one draw that decides on the true symbol, and by counting
   the sets, whose uniformity is checked by every branch of a smaller mechanism of the same code;
 * for one symbol of many, by every branch for as many values as there is time for.
@@ -34,6 +34,8 @@ _LEAVES = 20_000
 _MANY_LAWS = 40_000
 _MEMOS = 20_000
 _FEW_SETUPS = 4
+_MANY_DRAWS = 1_000_000
+_FLIPS = 32
 
 
 def leakage(mechanism: Mechanism) -> Leakage:
@@ -102,9 +104,12 @@ def _bits(mechanism: Mechanism, keys: Keys) -> Leakage:
     width = mechanism.shape.width
     permanent: list[Ratio] = []
     report: list[Ratio] = []
-    attained = True
+    attained = every = True
+    tried = ""
     for setup, memos in keys.by_setup.items():
-        thorough = set(spread(memos, 4))
+        thorough = set(spread(memos, max(4, _MANY_DRAWS // (width * (width + _FLIPS)))))
+        tried = f", tried on {len(thorough)} of {len(memos)} values"
+        every = every and len(thorough) == len(memos)
         first = BitLaws(SCALE)
         for memo in memos:
             draw = _in_row(mechanism, setup, partial(mechanism.permanent, setup, memo))
@@ -114,7 +119,9 @@ def _bits(mechanism: Mechanism, keys: Keys) -> Leakage:
             ratio, exact = laws.largest_ratio()
             ratios.append(ratio)
             attained = attained and exact
-    by = f"draw by draw: each decides one bit{keys.words}" + ("" if attained else "; at most")
+    tried = "" if every else tried
+    by = f"draw by draw: each decides one bit{tried}{keys.words}"
+    by += "" if attained else "; at most"
     return Leakage(most_of(permanent), most_of(report), by)
 
 

@@ -24,7 +24,7 @@ def read_sets(mechanism: Mechanism, keys: Keys, weight: int) -> Leakage:
     """Read the chance of the true symbol from its draw; all sets that agree on it are alike."""
     (memos,) = keys.by_setup.values()
     k = mechanism.k
-    _require_uniform_twin(mechanism, weight)
+    twin = _require_uniform_twin(mechanism, weight)
     true = {_true_symbol(mechanism, memo, weight) for memo in spread(memos, 32)}
     if len(true) > 1:
         raise Unclear("values are not treated alike")
@@ -32,7 +32,8 @@ def read_sets(mechanism: Mechanism, keys: Keys, weight: int) -> Leakage:
     hit = Fraction(threshold, SCALE) / math.comb(k - 1, weight - 1)
     miss = Fraction(SCALE - threshold, SCALE) / math.comb(k - 1, weight)
     ratio = max(hit / miss, miss / hit) if hit and miss else None
-    return Leakage(ratio, ratio, "draw by draw: one decides on the true symbol, sets are counted")
+    by = f"draw by draw: one decides on the true symbol, sets are counted as over {twin} symbols"
+    return Leakage(ratio, ratio, by)
 
 
 def _true_symbol(mechanism: Mechanism, memo: bytes, weight: int) -> int:
@@ -58,8 +59,14 @@ def _true_symbol(mechanism: Mechanism, memo: bytes, weight: int) -> int:
     return thresholds.pop()
 
 
-def _require_uniform_twin(mechanism: Mechanism, weight: int) -> None:
-    """Walk every branch of the same code over fewer symbols: sets that agree must be alike."""
+def _require_uniform_twin(mechanism: Mechanism, weight: int) -> int:
+    """Walk every branch of the same code over fewer symbols: sets that agree must be alike.
+
+    Returns
+    -------
+    int
+        Over how many.
+    """
     k = min(mechanism.k, 7)
     twin = replace(mechanism, k=k, weight=min(weight, 3))  # type: ignore[type-var]
     for memo in keys_of(twin, [0], 1).by_setup[0]:
@@ -70,3 +77,4 @@ def _require_uniform_twin(mechanism: Mechanism, weight: int) -> None:
                 raise Unclear("sets that agree on the true symbol are not alike")
         if len(law) != math.comb(k, twin.shape.weight or 0):
             raise Unclear("some sets are never drawn")
+    return k

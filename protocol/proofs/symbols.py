@@ -29,16 +29,21 @@ def walk_symbols(mechanism: Mechanism, keys: Keys) -> Leakage:
     permanent: list[Ratio] = []
     report: list[Ratio] = []
     walked = most = 0
+    hit, again = Fraction(1), mechanism.shape.width
     for setup, memos in keys.by_setup.items():
         share = Allowance(allowance.leaves // (len(keys.by_setup) - len(permanent)))
         laws = _some_laws(mechanism, setup, memos, share)
         allowance.leaves -= _MANY_LEAVES // len(keys.by_setup) - share.leaves
         permanent.append(largest_ratio(laws))
-        hit, miss = _kept_or_moved(mechanism, setup)
+        symbols = spread(range(mechanism.shape.width), max(8, _MANY_LEAVES // (4 * len(laws[0]))))
+        hit, miss = _kept_or_moved(mechanism, setup, symbols)
         blurred = [{y: miss + (hit - miss) * mass for y, mass in law.items()} for law in laws]
         report.append(largest_ratio(blurred))
         walked, most = max(walked, len(laws)), max(most, len(memos))
+        again = min(again, len(symbols))
     which = "" if walked == most else f" for {walked} of {most} values"
+    if hit < 1 and again < mechanism.shape.width:
+        which += f", the second round for {again} of {mechanism.shape.width} symbols"
     by = f"every branch of the code{which}{keys.words}"
     return Leakage(most_of(permanent), most_of(report), by)
 
@@ -57,17 +62,19 @@ def _some_laws(
     return [first, *(outcomes(partial(mechanism.permanent, setup, memo)) for memo in some)]
 
 
-def _kept_or_moved(mechanism: Mechanism, setup: int) -> tuple[Fraction, Fraction]:
+def _kept_or_moved(
+    mechanism: Mechanism, setup: int, symbols: Sequence[int]
+) -> tuple[Fraction, Fraction]:
     """Return (hit, miss) of the second round: (1, 0) if there is none.
 
     Raises
     ------
     Unclear
-        If it is not the same two for every symbol.
+        If it is not the same two for all of these symbols.
     """
     width = mechanism.shape.width
     found = set()
-    for symbol in spread(range(width), 8):
+    for symbol in symbols:
         kept = Response(symbol, setup if mechanism.shape.rows > 1 else 0)
         law = dict(outcomes(partial(mechanism.instant, kept)))
         hit = law.pop(kept, Fraction(0))

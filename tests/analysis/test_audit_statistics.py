@@ -484,6 +484,16 @@ def test_an_unchanging_answer_is_as_the_formula_says(name: str, k: int, first: s
     assert found.stays_within
 
 
+@pytest.mark.parametrize("first", [None, Decimal(1)])
+def test_histories_are_of_the_answers_and_the_setup_that_tell_most(first: Decimal | None) -> None:
+    """In the first row of buckets the last value has no bit; in others it has."""
+    mechanism = build("dbitflip", 3, Decimal(2), first, {"bits": 2})
+    for reports, ratio in history(mechanism).unchanging:
+        expected = 2 if first is None else unchanging(mechanism, reports)
+        assert ratio is not None
+        assert math.log(ratio) == pytest.approx(expected, abs=1e-12)
+
+
 def history(mechanism: Mechanism) -> Longitudinal:
     found = longitudinal(mechanism)
     assert found is not None

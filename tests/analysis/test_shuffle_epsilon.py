@@ -18,6 +18,7 @@ from tally_places import tally, write_store
 from deniable.analysis import estimate, shuffle_epsilon
 from deniable.analysis.cli import main
 from deniable.analysis.shuffling.bounds import clones_bound, shuffle_bounds
+from deniable.analysis.totals.longitudinal import unchanging
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.mechanisms import build
 
@@ -66,8 +67,25 @@ def test_fake_devices_shrink_the_crowd() -> None:
     assert with_fake.honest == 9000
     assert with_fake.upper == shuffle_epsilon(epsilon=2, crowd=9000, delta="1e-6").upper
     assert "1,000 of 10,000 are taken to be fake" in str(with_fake.document()["assumption"])
+    alone = math.log(math.exp(2) - 1e-6 * (math.exp(2) + 1))
     for share in ("0.9999", "1"):
-        assert shuffle_epsilon(epsilon=2, crowd=1000, delta="1e-6", fake_share=share).upper == 2
+        assert shuffle_epsilon(
+            epsilon=2, crowd=1000, delta="1e-6", fake_share=share
+        ).upper == pytest.approx(alone, abs=1e-12)
+
+
+@pytest.mark.parametrize("hashes", [1, 2, 8])
+def test_several_days_of_one_device_reveal_no_less_than_its_reports(hashes: int) -> None:
+    """Filters of h hashes differ in up to 2h bits, and a crowd of one hides nothing."""
+    options = {"hashes": hashes, "bits": 64, "cohorts": 1}
+    asked = {"epsilon": 16, "epsilon_first": 1, "mechanism": "rappor", "values": 12}
+    found = [
+        shuffle_epsilon(crowd=1, delta="1e-6", days=days, options=options, **asked).upper
+        for days in (1, 2, 3)
+    ]
+    assert found == sorted(found)
+    filters = build("rappor", 12, Decimal(16), Decimal(1), options)
+    assert found[1] > unchanging(filters, 2) - 1e-4
 
 
 def test_a_second_round_is_amplified_as_one_report() -> None:

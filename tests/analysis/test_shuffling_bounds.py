@@ -190,7 +190,11 @@ def test_the_folklore_rule_is_no_bound() -> None:
 def test_shuffling_never_reveals_more_than_the_report() -> None:
     assert upper(grr(2, "4"), 100, 1e-8) == pytest.approx(4.0, abs=0.0001)
     assert upper(grr(2, "4"), 100, 1e-8) <= 4.0
-    assert shuffle_bounds(grr(2, "0.1"), 1, 1e-6).upper == 0.1
+    none = shuffle_bounds(grr(2, "0.1"), 1, 1e-6)
+    e = math.exp(0.1)
+    assert none.upper == pytest.approx(math.log(e - 1e-6 * (e + 1)), abs=1e-12)
+    assert none.lower == pytest.approx(none.upper, rel=1e-9)
+    assert shuffle_bounds(grr(2, "0.1"), 1, 0.3).upper == 0
 
 
 def test_how_many_users_a_central_epsilon_takes() -> None:

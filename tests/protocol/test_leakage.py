@@ -100,7 +100,25 @@ class SecondRoundForgotten(OUE):
         return permanent
 
 
+class OneValueBetrayed(OUE):
+    """The bit of value 5, and of no other, is set whenever another is."""
+
+    def permanent(self, setup: int, memo: bytes, keyed: Draws) -> Response:
+        mask = super().permanent(setup, memo, keyed).out
+        return Response(mask | (1 << 5 if mask and memo == b"5" else 0))
+
+
+class OneSymbolKept(GRR):
+    """The second round leaves symbol 30, and no other, as it is."""
+
+    def instant(self, permanent: Response, fresh: Draws) -> Response:
+        return permanent if permanent.out == 30 else super().instant(permanent, fresh)
+
+
 FAULTY = {
+    "one value betrayed": (OneValueBetrayed, 20, lambda found: found.permanent is None),
+    "one value betrayed, wide": (OneValueBetrayed, 200, lambda found: found.permanent is None),
+    "one symbol kept": (OneSymbolKept, 100, lambda found: found.report > exp(Decimal(1)).high),
     "never cleared": (NeverCleared, 4, lambda found: found.permanent is None),
     "never cleared, wide": (NeverCleared, 40, lambda found: found.permanent is None),
     "one word": (OneWordForAllBits, 40, lambda found: found.permanent is None),
@@ -114,6 +132,19 @@ FAULTY = {
 def test_faults_show(fault: str) -> None:
     cls, k, shows = FAULTY[fault]
     assert shows(leakage(cls.resolve(k, Decimal(2), Decimal(1))))
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "words"),
+    [
+        ("oue", 300, "draw by draw: each decides one bit, tried on "),
+        ("ss", 60, "sets are counted as over 7 symbols"),
+        ("grr", 400, ", the second round for "),
+    ],
+)
+def test_what_was_not_tried_is_said(name: str, k: int, words: str) -> None:
+    first = Decimal(1) if name == "grr" else None
+    assert words in leakage(build(name, k, Decimal(2), first)).by
 
 
 class Off(GRR):
