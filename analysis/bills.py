@@ -17,6 +17,7 @@ from deniable.protocol.exact import canonical
 from deniable.protocol.limits import MAX_FINGERPRINT_BITS
 
 from .alternatives import Alternative, alternatives_section
+from .reading import beyond
 from .render import Record, Section
 
 CROWDS = (10**4, 10**5, 10**6, 10**7)
@@ -248,6 +249,11 @@ class SurveyDiff:
         notes = (
             "new epsilon: spent on top by a device that answered the old edition.",
             "REFUSED: devices and collectors that know the old edition will not take it.",
+            *(
+                f"{change.question}: {beyond(change.new_epsilon)}."
+                for change in self.changes
+                if beyond(change.new_epsilon)
+            ),
         )
         if not rows:
             return (Section("Nothing changes for anyone.", (), ()),)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from .render import Record
 
 if TYPE_CHECKING:
-    from .shuffling.released import ReleasedCrowd
+    from .shuffling.crowd import ReleasedCrowd
 
 
 class Context:
@@ -28,6 +28,18 @@ class Context:
     confidence: float
     simultaneous: bool
     shuffled: ReleasedCrowd | None
+
+    NAMES: ClassVar[tuple[str, ...]]
+    """Of the flat rows; a crowd's, if it was asked for, come after them."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the flat rows."""
+        return (*self.NAMES, *self.of_crowd())
+
+    def of_crowd(self) -> Record:
+        """Return what the crowd adds, for flat rows; nothing if it was not asked for."""
+        return {} if self.shuffled is None else self.shuffled.flat()
 
     def which(self) -> Record:
         """Return the question and its tallies."""

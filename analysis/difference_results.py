@@ -11,13 +11,12 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any, ClassVar, Literal
 
-from deniable.protocol.exact import canonical
 from deniable.protocol.question import Value
 
 from .estimators import FAKE_SHARE
 from .measured import Quantity
 from .render import Record, Section
-from .results import EPSILON_UNIT, FIRST_UNIT, decimals, text, units
+from .results import accounted, decimals, text, with_units
 
 Compare = Literal["periods", "segments", "values"]
 
@@ -144,7 +143,7 @@ class Differences:
         """Return the differences as JSON."""
         return {
             **self._context(),
-            **units(self.epsilon_first),
+            **accounted(self.epsilon, self.epsilon_first),
             "correlation": self.correlation,
             "fake_bias": self.fake_bias,
             "notes": list(self.notes),
@@ -177,9 +176,7 @@ class Differences:
             f"p-value{adjusted}: two-sided, of no difference, as the intervals have it. "
             f"Errors {self.correlation}"
         )
-        first = self.epsilon_first
-        one = "" if first is None else f"; {canonical(first)} {FIRST_UNIT}"
-        yield f"{self.mechanism}, epsilon {canonical(self.epsilon)} {EPSILON_UNIT}{one}."
+        yield f"{self.mechanism}, epsilon {with_units(self.epsilon, self.epsilon_first)}."
         fakes = f"{100 * FAKE_SHARE:g} % fake devices"
         yield f"{fakes} could move a difference by {self.fake_bias:.2g}."
 

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from deniable.protocol.errors import ParameterError
-from deniable.protocol.exact import canonical
 
 from .difference_results import Differences
 from .number_results import NumberEstimates
-from .results import EPSILON_UNIT, FIRST_UNIT, Estimates, EstimateSeries, text
+from .results import Estimates, EstimateSeries, text, with_units
 from .trend_results import Trend
 
 if TYPE_CHECKING:
@@ -57,9 +56,8 @@ def draw(figure: Figure, result: Plottable) -> None:
     else:
         remarks = _bars(figure, axes, result)
     title = result.title()
-    first = result.epsilon_first
-    one = "" if first is None else f"; {canonical(first)} {FIRST_UNIT}"
-    spent = f"{result.mechanism}, epsilon {canonical(result.epsilon)} {EPSILON_UNIT}{one}."
+    epsilons = with_units(result.epsilon, result.epsilon_first)
+    spent = f"{result.mechanism}, epsilon {epsilons}."
     figure.suptitle(_wrap(title, 76), x=0.01, ha="left", fontsize=12, fontweight="bold")
     axes.set_title(_wrap(spent, 100), loc="left", fontsize=9, color=_FADED)
     lines = "\n".join(_wrap(line, 130) for line in remarks)

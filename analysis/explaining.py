@@ -22,7 +22,6 @@ from .reading import (
     MEANINGLESS,
     NO_GUARANTEE,
     Reading,
-    odds_exponent,
     posterior,
     posterior_at_least,
     read,
@@ -79,7 +78,7 @@ class Explanation:
 
     columns: ClassVar[tuple[str, ...]] = (
         "epsilon", "epsilon_unit", "delta", "prior", "posterior", "posterior_at_least",
-        "posterior_fails", "odds_factor", "success_cap", "advantage_cap", "true_positive_cap",
+        "odds_factor", "odds_fail", "success_cap", "advantage_cap", "true_positive_cap",
         "meaningful", "verdict",
     )  # fmt: skip
 
@@ -100,7 +99,6 @@ class Explanation:
             "prior": belief.prior,
             "posterior": belief.at_most,
             "posterior_at_least": belief.at_least,
-            "posterior_fails": self.reading.odds_fail,
             **self.reading.document(),
         }
 
@@ -149,7 +147,7 @@ class Explanation:
 
     def _promises(self) -> list[str]:
         caps = self.reading
-        exponent = odds_exponent(caps.epsilon, caps.delta)
+        exponent = caps.odds_exponent
         odds = "no bound" if exponent is None else power_at_most(exponent)
         rate = f"{100 * FALSE_POSITIVES:g} %"
         lines = [
@@ -240,7 +238,7 @@ def explain(
 
 
 def _posterior(prior: float, reading: Reading) -> Posterior:
-    exponent = odds_exponent(reading.epsilon, reading.delta)
+    exponent = reading.odds_exponent
     if exponent is None:
         exponent = math.inf
     return Posterior(prior, posterior(prior, exponent), posterior_at_least(prior, exponent))

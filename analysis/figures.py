@@ -64,6 +64,15 @@ def power_at_most(exponent: float) -> str:
     return at_most(math.exp(exponent), 3 if exponent < math.log(1000) else 6)
 
 
+def counted(number: int, what: str) -> str:
+    """Write how many of something there are.
+
+    >>> counted(1, "device"), counted(2_000, "device")
+    ('1 device', '2,000 devices')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def _written(number: Decimal, digits: int, rounding: str) -> str:
     short = Context(prec=digits, rounding=rounding).plus(number).normalize(_WORK)
     low, high = _PLAIN

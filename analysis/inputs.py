@@ -8,9 +8,11 @@ decimal that denotes it, so ``0.1`` is one tenth.
 from __future__ import annotations
 
 import operator
+import os
 import re
 from collections.abc import Iterable
 from decimal import Decimal
+from pathlib import Path
 from typing import SupportsIndex
 
 from deniable.protocol.errors import ParameterError
@@ -20,7 +22,10 @@ Number = Decimal | SupportsIndex | float | str
 """An exact decimal, its text, or a Python number."""
 
 EPSILON_RANGE = (Decimal("0.000001"), Decimal(44))
-"""Epsilons the analysis computes with. Devices accept less, see ``protocol.limits``."""
+"""Epsilons the analysis computes with. Devices accept less, see ``protocol.limits``.
+
+Beyond the upper end some probability is less than 2^-64, and no threshold of 64 bits expresses it.
+"""
 
 MAX_VALUES = 10**6
 MAX_REPORTS = MAX_DEVICES
@@ -105,9 +110,11 @@ def exact(name: str, value: Number) -> Decimal:
     Raises
     ------
     ParameterError
-        If it denotes no finite number.
+        If it denotes no finite number; True and False are none.
     """
     try:
+        if isinstance(value, bool):
+            raise TypeError
         if isinstance(value, str):
             return parse_decimal(value)
         if isinstance(value, float):
@@ -132,7 +139,8 @@ def epsilon(name: str, value: Number) -> Decimal:
     number = exact(name, value)
     low, high = EPSILON_RANGE
     if not low <= number <= high:
-        raise ParameterError(f"{name} must be in {low}..{high}: {number}")
+        why = "; the 64-bit thresholds of devices cannot express more" if number > high else ""
+        raise ParameterError(f"{name} must be in {low}..{high}: {number}{why}")
     return number
 
 
@@ -179,6 +187,20 @@ def integer(name: str, value: SupportsIndex, low: int, high: int) -> int:
     if isinstance(value, bool) or not low <= number <= high:
         raise ParameterError(f"{name} must be a whole number in {low}..{high}: {number}")
     return number
+
+
+def path(name: str, value: str | os.PathLike[str]) -> Path:
+    """Return where a file is.
+
+    Raises
+    ------
+    ParameterError
+        If it is no path.
+    """
+    try:
+        return Path(value)
+    except TypeError:
+        raise ParameterError(f"{name} must be the path of a file") from None
 
 
 def counts(name: str, values: Iterable[SupportsIndex]) -> tuple[int, ...]:

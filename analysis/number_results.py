@@ -11,16 +11,15 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from deniable.protocol.exact import canonical
 from deniable.protocol.ranges import Range
 
 from .context import Context
 from .estimators import FAKE_SHARE
 from .render import Record, Section
-from .results import EPSILON_UNIT, FIRST_UNIT, decimals, units
+from .results import accounted, decimals, with_units
 
 if TYPE_CHECKING:
-    from .shuffling.released import ReleasedCrowd
+    from .shuffling.crowd import ReleasedCrowd
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ class NumberEstimates(Context):
     notes: tuple[str, ...] = ()
     shuffled: ReleasedCrowd | None = None
 
-    columns: ClassVar[tuple[str, ...]] = (
+    NAMES: ClassVar[tuple[str, ...]] = (
         "question", "version", "period", "segment", "n", "mechanism", "epsilon", "epsilon_first",
         "confidence", "simultaneous",
         "statistic", "level", "estimate", "standard_error", "low", "high",
@@ -124,7 +123,8 @@ class NumberEstimates(Context):
     def records(self) -> list[Record]:
         """Return one flat row for each statistic."""
         context = self.which() | self.how()
-        return [{**context, **asdict(statistic)} for statistic in self.statistics]
+        crowd = self.of_crowd()
+        return [{**context, **asdict(statistic), **crowd} for statistic in self.statistics]
 
     def document(self) -> dict[str, Any]:
         """Return the statistics and the distribution as JSON."""
@@ -132,7 +132,7 @@ class NumberEstimates(Context):
             **self.which(),
             **self.parts(),
             **self.how(),
-            **units(self.epsilon_first),
+            **accounted(self.epsilon, self.epsilon_first),
             "range": {
                 "low": float(self.range.low),
                 "high": float(self.range.high),
@@ -180,7 +180,5 @@ class NumberEstimates(Context):
             f"The mean is unbiased and may lie outside the range; {100 * self.confidence:g} % "
             f"intervals, {together}."
         )
-        first = self.epsilon_first
-        one = "" if first is None else f"; {canonical(first)} {FIRST_UNIT}"
-        yield f"{self.mechanism}, epsilon {canonical(self.epsilon)} {EPSILON_UNIT}{one}."
+        yield f"{self.mechanism}, epsilon {with_units(self.epsilon, self.epsilon_first)}."
         yield f"{100 * FAKE_SHARE:g} % fake devices could move the mean by {self.fake_bias:.2g}."

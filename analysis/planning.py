@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Any, ClassVar, SupportsIndex
 
 from deniable.protocol.errors import ParameterError
-from deniable.protocol.exact import canonical
 from deniable.protocol.mechanisms import (
     MECHANISMS,
     NO_OPTIONS,
@@ -23,7 +22,7 @@ from .estimators import FAKE_SHARE, fake_bias
 from .inputs import Number
 from .plans.precision import precision
 from .render import Record, Section
-from .results import EPSILON_UNIT, FIRST_UNIT, units
+from .results import accounted, with_units
 
 
 @dataclass(frozen=True)
@@ -78,17 +77,15 @@ class UsersNeeded:
 
     def document(self) -> dict[str, Any]:
         """Return the plan as JSON."""
-        return {**self.records()[0], **units(self.epsilon_first)}
+        return {**self.records()[0], **accounted(self.epsilon, self.epsilon_first)}
 
     def sections(self) -> tuple[Section, ...]:
         """Return the plan for people."""
-        first = self.epsilon_first
-        one = "" if first is None else f"; {canonical(first)} {FIRST_UNIT}"
         what = _estimated(self.mechanism)
         notes = (
             f"{self.assumption[0].upper()}{self.assumption[1:]}.",
             f"The variance of {what} is {self.variance_per_user:.6g} / users.",
-            f"Epsilon {canonical(self.epsilon)} {EPSILON_UNIT}{one}.",
+            f"Epsilon {with_units(self.epsilon, self.epsilon_first)}.",
             f"{100 * FAKE_SHARE:g} % fake devices could move {what} by "
             f"{self.fake_bias:.2g}, however many users there are.",
         )
@@ -195,6 +192,8 @@ def resolve(
     options: Options = NO_OPTIONS,
 ) -> Mechanism:
     """Return the mechanism a survey would resolve ``name`` to, ``auto`` included."""
+    if not isinstance(name, str):
+        raise ParameterError("mechanism must be the name of one, or auto")
     if name != "auto":
         return build(name, k, epsilon, epsilon_first, options)
     if options:

@@ -14,7 +14,8 @@ Kairouz, Oh, Viswanath. The composition theorem for differential privacy. ICML 2
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 
 MEANINGLESS = 10.0
 """Above this epsilon an attacker is right in all but 1 of 22,000 cases, at worst."""
@@ -34,10 +35,11 @@ class Reading:
     Attributes
     ----------
     epsilon, delta : float
-    odds_factor : float or None
-        By how much the odds of an answer can change at most, either way; with a delta ``2 E``,
-        which may fail with the probability ``2 delta``. None if it exceeds e^700, or if that
-        probability is no less than 1.
+    odds_exponent : float or None
+        Logarithm of the factor by which the odds of an answer can change at most, either way;
+        with a delta that of ``2 E``. None if the probability to exceed it is no less than 1.
+    odds_fail : float
+        That probability, ``2 delta``.
     success_cap : float
         The highest chance to tell which of two equally likely answers was given.
     advantage_cap : float
@@ -49,15 +51,16 @@ class Reading:
 
     epsilon: float
     delta: float
-    odds_factor: float | None
+    odds_exponent: float | None
+    odds_fail: float
     success_cap: float
     advantage_cap: float
     true_positive_cap: float
 
     @property
-    def odds_fail(self) -> float:
-        """The probability with which the odds may change by more than their factor."""
-        return min(1.0, 2 * self.delta)
+    def odds_factor(self) -> float | None:
+        """The factor itself; None as well if it exceeds e^700."""
+        return _power(self.odds_exponent)
 
     @property
     def meaningful(self) -> bool:
@@ -73,6 +76,7 @@ class Reading:
         """Return the caps as JSON."""
         return {
             "odds_factor": self.odds_factor,
+            "odds_fail": self.odds_fail,
             "success_cap": self.success_cap,
             "advantage_cap": self.advantage_cap,
             "true_positive_cap": self.true_positive_cap,
@@ -100,11 +104,45 @@ def read(epsilon: float, delta: float = 0.0) -> Reading:
     return Reading(
         epsilon=epsilon,
         delta=delta,
-        odds_factor=odds_factor(epsilon, delta),
+        odds_exponent=odds_exponent(epsilon, delta),
+        odds_fail=min(1.0, 2 * delta),
         success_cap=success_cap(epsilon, delta),
         advantage_cap=advantage_cap(epsilon, delta),
         true_positive_cap=true_positive_cap(epsilon, FALSE_POSITIVES, delta),
     )
+
+
+def both(one: Reading, surely: Reading) -> Reading:
+    """Return what two bounds on the same thing mean together: the less of each figure.
+
+    Parameters
+    ----------
+    one : Reading
+        Of the less epsilon, which may fail with its delta.
+    surely : Reading
+        Of an epsilon that never fails; its odds are taken where they are no more.
+    """
+    certain = one.odds_exponent is None or surely.epsilon <= one.odds_exponent
+    odds = surely if certain else one
+    return replace(
+        one,
+        odds_exponent=odds.odds_exponent,
+        odds_fail=odds.odds_fail,
+        success_cap=min(one.success_cap, surely.success_cap),
+        advantage_cap=min(one.advantage_cap, surely.advantage_cap),
+        true_positive_cap=min(one.true_positive_cap, surely.true_positive_cap),
+    )
+
+
+def beyond(epsilon: float | Decimal) -> str:
+    """Return what every command says of an epsilon above :data:`MEANINGLESS`; else nothing.
+
+    >>> beyond(Decimal("10.5"))
+    'above 10 an epsilon is no meaningful guarantee'
+    """
+    if epsilon <= MEANINGLESS:
+        return ""
+    return f"above {MEANINGLESS:g} an epsilon is {NO_GUARANTEE}"
 
 
 def odds_exponent(epsilon: float, delta: float = 0.0) -> float | None:
@@ -126,7 +164,11 @@ def odds_factor(epsilon: float, delta: float = 0.0) -> float | None:
 
     None if it is larger than e^700, which no float much exceeds, or if 2 delta is 1 or more.
     """
-    exponent = odds_exponent(epsilon, delta)
+    return _power(odds_exponent(epsilon, delta))
+
+
+def _power(exponent: float | None) -> float | None:
+    """Return ``e^exponent``; None if it is too large, or if there is none."""
     return None if exponent is None or exponent > _LARGEST_EXPONENT else math.exp(exponent)
 
 

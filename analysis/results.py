@@ -19,11 +19,12 @@ from deniable.protocol.question import Value
 
 from .context import Context
 from .estimators import FAKE_SHARE
+from .reading import beyond, read
 from .render import Record, Section
 
 if TYPE_CHECKING:
     from .number_results import NumberEstimates
-    from .shuffling.released import ReleasedCrowd
+    from .shuffling.crowd import ReleasedCrowd
 
 EPSILON_UNIT = "of one device, from all its reports about one unchanging answer"
 FIRST_UNIT = "of one device, from one report"
@@ -33,6 +34,19 @@ def units(epsilon_first: Decimal | None) -> dict[str, str]:
     """Return what the epsilons of a document are of."""
     first = {} if epsilon_first is None else {"epsilon_first_unit": FIRST_UNIT}
     return {"epsilon_unit": EPSILON_UNIT, **first}
+
+
+def accounted(epsilon: Decimal, epsilon_first: Decimal | None) -> dict[str, str]:
+    """Return :func:`units`, and the verdict on the epsilon of all reports about one answer."""
+    return {**units(epsilon_first), "epsilon_verdict": read(float(epsilon)).verdict}
+
+
+def with_units(epsilon: Decimal, epsilon_first: Decimal | None) -> str:
+    """Write epsilons with what they are of, and what is to be said of a large one, for people."""
+    first = "" if epsilon_first is None else f"; {canonical(epsilon_first)} {FIRST_UNIT}"
+    verdict = beyond(epsilon)
+    warned = f"; {verdict}" if verdict else ""
+    return f"{canonical(epsilon)} {EPSILON_UNIT}{first}{warned}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +129,7 @@ class Estimates(Context):
     options: Mapping[str, int] = field(default_factory=dict)
     shuffled: ReleasedCrowd | None = None
 
-    columns: ClassVar[tuple[str, ...]] = (
+    NAMES: ClassVar[tuple[str, ...]] = (
         "question", "version", "period", "segment", "n", "mechanism", "epsilon", "epsilon_first",
         "confidence", "simultaneous", "post_process",
         "value", "count", "frequency", "standard_error", "low", "high",
@@ -124,7 +138,8 @@ class Estimates(Context):
     def records(self) -> list[Record]:
         """Return one flat row for each estimate."""
         context = self.which() | self._how()
-        return [{**context, **asdict(estimate)} for estimate in self.estimates]
+        crowd = self.of_crowd()
+        return [{**context, **asdict(estimate), **crowd} for estimate in self.estimates]
 
     def document(self) -> dict[str, Any]:
         """Return the estimates as JSON."""
@@ -132,7 +147,7 @@ class Estimates(Context):
             **self.which(),
             **self.parts(),
             **self._how(),
-            **units(self.epsilon_first),
+            **accounted(self.epsilon, self.epsilon_first),
             "options": dict(self.options),
             "fake_bias": self.fake_bias,
             "notes": list(self.notes),
@@ -154,10 +169,8 @@ class Estimates(Context):
             kind = f"after {self.post_process} (biased); errors and intervals of the raw ones"
         together = "all at once" if self.simultaneous else "each by itself"
         yield f"Frequencies {kind}; {100 * self.confidence:g} % intervals, {together}."
-        first = self.epsilon_first
-        one = "" if first is None else f"; {canonical(first)} {FIRST_UNIT}"
         how = described(self.mechanism, self.options)
-        yield f"{how}, epsilon {canonical(self.epsilon)} {EPSILON_UNIT}{one}."
+        yield f"{how}, epsilon {with_units(self.epsilon, self.epsilon_first)}."
         yield f"{100 * FAKE_SHARE:g} % fake devices could move a frequency by {self.fake_bias:.2g}."
 
 

@@ -10,7 +10,6 @@ from datetime import date
 from decimal import Decimal
 from operator import itemgetter
 from os import PathLike
-from pathlib import Path
 from typing import SupportsIndex
 
 from deniable.protocol.errors import ParameterError
@@ -101,7 +100,7 @@ def simulate(
         import numpy as np
 
         from .simulation.survey import Crowd
-    checked = load_survey(Path(survey))
+    checked = load_survey(inputs.path("survey", survey))
     known = read_truth(truth, checked, questions)
     crowd = Crowd(checked, known, count, length, start, np.random.default_rng(number))
     tables: dict[tuple[str, str, Value | int], _Errors] = {}

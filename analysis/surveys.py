@@ -16,9 +16,11 @@ from deniable.protocol.mechanisms.rappor import Rappor
 from deniable.protocol.question import Question
 from deniable.protocol.survey import Survey, load_survey
 
+from . import inputs
 from .alternatives import alternatives
 from .bills import CROWDS, QuestionCost, SurveyCheck, SurveyDiff
 from .bloom import require_told_apart
+from .reading import beyond
 from .totals.longitudinal import changed_day
 
 SMALL_CROWD = 100
@@ -46,11 +48,12 @@ def check_survey(path: str | PathLike[str]) -> SurveyCheck:
     ParameterError
         If the Bloom filters of a question do not tell its values apart.
     """
-    survey = load_survey(Path(path))
+    file = inputs.path("survey", path)
+    survey = load_survey(file)
     for question in survey.questions.values():
         if isinstance(question.mechanism, Rappor):
             require_told_apart(question.id, question.mechanism)
-    chosen = _chosen(Path(path))
+    chosen = _chosen(file)
     costs = tuple(
         _cost(question, None if chosen is None else chosen[name])
         for name, question in survey.questions.items()
@@ -83,7 +86,9 @@ def diff(old: str | PathLike[str], new: str | PathLike[str]) -> SurveyDiff:
     SurveyError
         With every mistake found in the first that is not valid.
     """
-    return SurveyDiff(diff_surveys(load_survey(Path(old)), load_survey(Path(new))))
+    return SurveyDiff(
+        diff_surveys(load_survey(inputs.path("old", old)), load_survey(inputs.path("new", new)))
+    )
 
 
 def _cost(question: Question, chosen: bool | None) -> QuestionCost:
@@ -131,12 +136,18 @@ def _warnings(survey: Survey) -> Iterator[str]:
     for question in survey.questions.values():
         if question.expires < today:
             yield f"{question.id}: expired on {question.expires}, and is no longer asked"
+        excess = beyond(question.epsilon)
+        if excess:
+            yield f"{question.id}: {excess}"
         error = _error(question, question.min_crowd)
         if question.min_crowd < SMALL_CROWD or error > COARSE_ERROR:
             yield (
                 f"{question.id}: a crowd of {question.min_crowd} (min_crowd) hides little and "
                 f"leaves a standard error of {error * _unit(question):.2g}"
             )
+    excess = beyond(total(q.epsilon for q in survey.questions.values()))
+    if excess and len(survey.questions) > 1:
+        yield f"all questions together: {excess}"
     for period, bits in survey.fingerprint_bits().items():
         if bits > MAX_FINGERPRINT_BITS:
             yield (

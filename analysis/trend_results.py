@@ -11,13 +11,12 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from deniable.protocol.exact import canonical
 from deniable.protocol.question import Value
 
 from .estimators import FAKE_SHARE
 from .measured import Quantity
 from .render import Record, Section
-from .results import EPSILON_UNIT, FIRST_UNIT, decimals, text, units
+from .results import accounted, decimals, text, with_units
 
 SHARED = (
     "The noise of remembered answers is shared by the periods: steps between neighbours are more "
@@ -118,7 +117,7 @@ class Trend:
         """Return the series as JSON."""
         return {
             **self._context(),
-            **units(self.epsilon_first),
+            **accounted(self.epsilon, self.epsilon_first),
             "fake_bias": self.fake_bias,
             "notes": [SHARED, *self.notes],
             "points": [asdict(point) for point in self.points],
@@ -142,9 +141,7 @@ class Trend:
         if self.quantity == "frequency":
             kind = "Frequencies raw (unbiased, may be below 0 or above 1)"
         yield f"{kind}; {100 * self.confidence:g} % intervals, each by itself."
-        first = self.epsilon_first
-        one = "" if first is None else f"; {canonical(first)} {FIRST_UNIT}"
-        yield f"{self.mechanism}, epsilon {canonical(self.epsilon)} {EPSILON_UNIT}{one}."
+        yield f"{self.mechanism}, epsilon {with_units(self.epsilon, self.epsilon_first)}."
         fakes = f"{100 * FAKE_SHARE:g} % fake devices"
         yield f"{fakes} could move a {self.quantity} by {self.fake_bias:.2g}."
 

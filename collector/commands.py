@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -25,6 +26,8 @@ from .keys import open_keys
 from .release import close_periods, destroy_keys
 from .store import Store, open_store
 from .tokens import create_token, revoke_token
+
+_LEAST_DELTA = 1e-100
 
 
 class _OneLine(click.Group):
@@ -200,11 +203,24 @@ def _confirm(as_of: datetime) -> None:
         raise StoreError("nothing was closed; answer y, or use --yes")
 
 
+def _probability(ctx: click.Context, param: click.Parameter, text: str | None) -> float | None:
+    """Read a delta: NaN and what is too small to compute with are none."""
+    if text is None:
+        return None
+    try:
+        delta = float(text)
+    except ValueError:
+        delta = math.nan
+    if not _LEAST_DELTA < delta < 1:
+        raise click.BadParameter(f"must be above {_LEAST_DELTA:g} and below 1, like 1e-6: {text}")
+    return delta
+
+
 @main.command()
 @_store
 @click.option(
     "--shuffle-delta",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    callback=_probability,
     metavar="D",
     help="Add what the crowd of a released tally adds to the noise: an epsilon of that tally "
     "alone, which may fail with this probability, such as 1e-6.",
@@ -267,7 +283,7 @@ def _opened(location: str, *, create: bool = False) -> Iterator[Store]:
 
 def _print(records: list[dict[str, Any]], form: str, columns: list[str]) -> None:
     if form == "json":
-        click.echo(json.dumps(records, ensure_ascii=False, indent=1))
+        click.echo(json.dumps(records, ensure_ascii=False, indent=1, allow_nan=False))
     elif form == "csv":
         writer = csv.DictWriter(sys.stdout, columns, lineterminator="\n")
         writer.writeheader()

@@ -28,8 +28,8 @@ def explain(delta: float) -> str:
         f"alone, except with probability {delta:g}; by Feldman, McMillan, Talwar 2020, null or - "
         f"where that is not proven ({VALID}). It assumes that this collector is honest and does "
         "not collude with the network, and that every device of the crowd is. Memoized noise is "
-        "the same in every period: over several only the question's epsilon holds. Tighter bounds: "
-        "deniable shuffle-epsilon."
+        "the same in every period: over several only the question's epsilon holds. The probability "
+        "should be well below 1/n. Tighter bounds: deniable shuffle-epsilon."
     )
 
 

@@ -8,11 +8,13 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from os import PathLike
 from pathlib import Path
 from typing import SupportsIndex
 
 from deniable.protocol.errors import ParameterError
+from deniable.protocol.mechanisms import Mechanism
 from deniable.protocol.question import Question
 from deniable.protocol.survey import Survey, load_survey
 
@@ -20,16 +22,19 @@ from .. import inputs
 from ..extras import extra
 from ..inputs import Number
 from .devices import Description, Devices, Leakage
+from .findings import Finding
 from .linking import audit_links
-from .longitudinal import longitudinal
+from .longitudinal import Longitudinal, longitudinal
 from .memo import audit_memo
+from .requests import check_requests
 from .results import Audit, QuestionAudit
+from .sharing import devices_taken
 from .verdicts import Promise, judge
 from .workers import AuditError
 
 with extra():
     from .bounds import ceiling
-    from .trials import Measured, Trials, devices_taken
+    from .trials import NOTHING, Measured, Trials
 
 TRIALS = 8000
 CONFIDENCE = 0.999
@@ -57,7 +62,8 @@ def audit(
     fresh devices send, and the same as a null control, each wrong with probability
     ``(1 - confidence)/(2 Q)`` at most; and what repeated reports reveal. Then what devices
     remember, and what links their requests. A sound client is accused with probability
-    1 - confidence at most, and 1e-9 for each statistical check of what devices remember.
+    1 - confidence at most, and 1e-9 for each statistical check of what devices remember. The
+    command ends with status 1 if there is a violation, and also if the audit could not be run.
 
     Parameters
     ----------
@@ -67,6 +73,7 @@ def audit(
         Those to audit; all of the survey if empty.
     trials : int
         Devices on each side of a comparison, at least 100: half choose an event, half test it.
+        Where more than two answers are compared, those that choose are shared among them.
     confidence : number
         Of all lower bounds and null controls together.
     python : str or path
@@ -92,27 +99,31 @@ def audit(
     whole = load_survey(Path(survey))
     chosen = _chosen(whole, questions)
     half = inputs.integer("trials", trials, _FEWEST, _MOST) // 2
-    certain = inputs.between("confidence", confidence, "0", "1")
+    certain = _below_one(inputs.between("confidence", confidence, "0", "1"))
     alpha = float((1 - certain) / (2 * len(chosen.questions)))
     drawn = secrets.randbelow(_SEEDS) if seed is None else inputs.integer("seed", seed, 0, _SEEDS)
     workers = max(1, min(_MOST_WORKERS, os.cpu_count() or 1))
     with Devices(Path(survey), python=str(python), workers=workers) as devices:
         about = devices.describe()
         _require_asked(about, chosen)
-        trial = Trials(
-            devices,
-            list(chosen.questions.values()),
-            half=half,
-            alpha=alpha,
-            seed=drawn,
-            progress=_counted(progress, devices_taken(chosen.questions, half)),
-        )
-        measured = trial.run()
-        found = tuple(
-            _question(devices, question, measured[name], alpha)
-            for name, question in chosen.questions.items()
-        )
-        checks = (*audit_memo(devices, chosen), *audit_links(devices, chosen))
+        asked = _asked(about, chosen)
+        measured: dict[str, Measured] = {}
+        checks: list[Finding] = []
+        if asked.questions:
+            trial = Trials(
+                devices,
+                list(asked.questions.values()),
+                half=half,
+                alpha=alpha,
+                seed=drawn,
+                progress=_counted(progress, devices_taken(asked.questions, half)),
+            )
+            measured = trial.run()
+            checks += trial.oddities()
+        found = _questions(devices, chosen, measured, alpha)
+        checks += audit_memo(devices, asked)
+        checks += check_requests(devices, asked)
+        checks += audit_links(devices, asked)
     return Audit(
         survey=whole.id,
         deniable=about.deniable,
@@ -122,7 +133,7 @@ def audit(
         confidence=float(certain),
         seed=drawn,
         questions=found,
-        checks=checks,
+        checks=tuple(checks),
     )
 
 
@@ -134,6 +145,22 @@ def _chosen(survey: Survey, names: Sequence[str]) -> Survey:
     kept: Mapping[str, Question] = {
         name: question for name, question in survey.questions.items() if not names or name in names
     }
+    return replace(survey, questions=kept)
+
+
+def _below_one(certain: Decimal) -> Decimal:
+    """Refuse a confidence that would be printed as certainty."""
+    if f"{float(certain):.15g}" == "1":
+        raise ParameterError(
+            f"confidence must be at most 0.999999999999999, for {certain} rounds to 1"
+        )
+    return certain
+
+
+def _asked(about: Description, survey: Survey) -> Survey:
+    """Leave out what expired before any device could answer it."""
+    askable = {asked.id for asked in about.asked(survey.questions)}
+    kept = {name: each for name, each in survey.questions.items() if name in askable}
     return replace(survey, questions=kept)
 
 
@@ -162,8 +189,31 @@ def _counted(progress: Progress, total: int) -> Callable[[int], None]:
     return more
 
 
+def _questions(
+    devices: Devices, survey: Survey, measured: Mapping[str, Measured], alpha: float
+) -> tuple[QuestionAudit, ...]:
+    """Return what was found of each question; histories are alike for the same mechanism."""
+    histories: dict[Mechanism, Longitudinal | None] = {}
+    found = []
+    for name, question in survey.questions.items():
+        if question.mechanism not in histories:
+            histories[question.mechanism] = longitudinal(question.mechanism)
+        history = histories[question.mechanism]
+        shown = measured.get(name) or replace(NOTHING, event=_expired(question))
+        found.append(_question(devices, question, shown, alpha, history))
+    return tuple(found)
+
+
+def _expired(question: Question) -> str:
+    return f"not audited: expired on {question.expires}, so no device answers it any more"
+
+
 def _question(
-    devices: Devices, question: Question, measured: Measured, alpha: float
+    devices: Devices,
+    question: Question,
+    measured: Measured,
+    alpha: float,
+    history: Longitudinal | None,
 ) -> QuestionAudit:
     leakage = _leakage(devices, question.id)
     promise = Promise(
@@ -173,7 +223,6 @@ def _question(
         exact_permanent=leakage.permanent,
         by=leakage.by,
     )
-    history = longitudinal(question.mechanism)
     highest = ceiling(measured.tests, alpha)
     stays = None if history is None else history.stays_within
     return QuestionAudit(

@@ -7,16 +7,19 @@ are made anew, and only the mechanism is asked what it makes of them. What must 
 =============  ================================================================================
 setup          ``setup``, survey, question, version, hash, (empty), (empty)
 permanent      ``permanent``, survey, question, version, hash, setup, memo key
+pseudonym      ``device``, survey, period, and where a question travels alone: question, version
 =============  ================================================================================
 
-Each field after a leading ``deniable/1`` is prefixed with its length in 4 bytes; HMAC-SHA-512
-over them and an 8-byte counter from 0 gives 8 words of 64 bits a block, all big-endian. A chance
-of t/2^64 happens if the next word is below t; a number below n is the next word modulo n, where
-words past the last full multiple of n are skipped, and below 1 takes no word.
+Each field after a leading ``deniable/1`` is prefixed with its length in 4 bytes. A pseudonym is
+the first 16 bytes of HMAC-SHA-512 over them. For draws, HMAC-SHA-512 over them and an 8-byte
+counter from 0 gives 8 words of 64 bits a block, all big-endian. A chance of t/2^64 happens if the
+next word is below t; a number below n is the next word modulo n, where words past the last full
+multiple of n are skipped, and below 1 takes no word.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 from collections.abc import Iterator, Sequence
@@ -87,6 +90,15 @@ def permanent_response(secret: bytes, question: Question, symbol: int) -> Respon
         return None
     draws = _draws(secret, b"permanent", question, b"%d" % setup, memo)
     return mechanism.permanent(setup, memo, draws)
+
+
+def pseudonym(secret: bytes, survey: str, period: str, alone: Question | None = None) -> str:
+    """Return the name of a device in one period, as it travels."""
+    fields = [b"device", survey.encode(), period.encode()]
+    if alone is not None:
+        fields += [alone.id.encode(), str(alone.version).encode()]
+    name = hmac.digest(secret, prefixed(fields), "sha512")[:16]
+    return base64.urlsafe_b64encode(name).rstrip(b"=").decode()
 
 
 def _draws(secret: bytes, purpose: bytes, question: Question, setup: bytes, memo: bytes) -> Words:

@@ -7,15 +7,13 @@ response is returned as it would have left the device.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from .observed import (
     Answers,
@@ -32,9 +30,14 @@ from .observed import (
     read_ratio,
     write_answers,
 )
-from .workers import AuditError, Worker
+from .stores import new_folder
+from .workers import Worker
 
 __all__ = ["Day", "Description", "Device", "Devices", "Leakage", "Life"]
+
+_T = TypeVar("_T")
+Order = tuple[str, int, dict[str, Any]]
+"""What a probe is to do, about how many devices, and with what."""
 
 _CHUNK = 200
 """Devices a probe lets live before it answers: under a second, so that progress can be shown."""
@@ -63,7 +66,7 @@ class Devices:
     """
 
     def __init__(self, survey: Path, *, python: str = sys.executable, workers: int = 2) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="deniable-audit-", dir=_fast_folder()))
+        self._folder = new_folder()
         self._workers: list[Worker] = []
         try:
             for number in range(workers):
@@ -105,7 +108,7 @@ class Devices:
         broken: bool = False,
         progress: Callable[[int], None] = lambda done: None,
     ) -> dict[str, list[Hashable]]:
-        """Return what leaves ``count`` new devices that answer alike, by question.
+        """Return what leaves ``count`` new devices that answer alike, by question; None: nothing.
 
         Parameters
         ----------
@@ -121,25 +124,27 @@ class Devices:
         """
         order = {"days": [write_answers(values)], "broken": broken}
         found: dict[str, list[Hashable]] = {name: [] for name in values}
-        for device in self._live(count, order, progress):
-            for name, reports in found.items():
-                reports.extend(device["reports"][name])
-        missing = [
-            name for name, reports in found.items() if len(reports) != count or None in reports
-        ]
-        if missing:
-            raise AuditError(f"{missing[0]}: devices that were asked did not answer")
-        return {name: [hashable(each) for each in reports] for name, reports in found.items()}
+        with as_agreed():
+            for device in self._live(self._orders(count, order), progress):
+                for name, reports in found.items():
+                    (wire,) = device["reports"][name]
+                    reports.append(hashable(wire))
+        return found
 
-    def lives(self, count: int, days: Sequence[Answers]) -> list[Device]:
-        """Return ``count`` new devices that answer alike on several days, with their secrets.
+    def lives(self, plans: Sequence[Sequence[Answers]]) -> list[Device]:
+        """Return a new device for each plan of answers on several days, with its secret.
 
         A question that is asked once has a report on the first day only. The days are as far
         apart as the longest period.
         """
-        order = {"days": [write_answers(day) for day in days], "secrets": True}
+        told = [[write_answers(day) for day in days] for days in plans]
+        size = self._share(len(told))
+        orders = [
+            ("lives", len(told[at : at + size]), {"plans": told[at : at + size]})
+            for at in range(0, len(told), size)
+        ]
         with as_agreed():
-            return [read_device(said) for said in self._live(count, order, lambda done: None)]
+            return [read_device(said) for said in self._live(orders, lambda done: None)]
 
     def leakage(self, question: str) -> Leakage:
         """Return what a question's mechanism reveals, found by running the installed code."""
@@ -151,11 +156,24 @@ class Devices:
 
     def live(self, days: Sequence[Day], count: int = 1) -> list[Life]:
         """Return the lives of ``count`` new devices that go through the same days."""
-        told = [{"answers": write_answers(day.answers), "events": list(day.events)} for day in days]
-        seconds = 60 + (_DEVICE_SECONDS * count + _CHILD_SECONDS) * len(days)
-        said = self._workers[-1].ask("live", seconds, days=told, count=count)
+        return self.courses([days] * count)
+
+    def courses(self, plans: Sequence[Sequence[Day]]) -> list[Life]:
+        """Return the life of a new device for each plan of days, in that order."""
+        told = [
+            [{"answers": write_answers(day.answers), "events": list(day.events)} for day in days]
+            for days in plans
+        ]
+        size = self._share(len(told))
+        parts = [told[at : at + size] for at in range(0, len(told), size)]
+
+        def ask(worker: Worker, part: list[Any]) -> list[Any]:
+            days = sum(map(len, part))
+            seconds = 60 + (_DEVICE_SECONDS + _CHILD_SECONDS) * days
+            return list(worker.ask("live", seconds, plans=part)["lives"])
+
         with as_agreed():
-            return [read_life(each) for each in said["lives"]]
+            return [read_life(said) for said in self._shared(ask, parts)]
 
     def draws(
         self, kind: str, material: Sequence[bytes], calls: Sequence[tuple[str, int]]
@@ -175,29 +193,40 @@ class Devices:
         with as_agreed():
             return list(said["answers"])
 
-    def _live(
-        self, count: int, order: dict[str, Any], progress: Callable[[int], None]
-    ) -> Iterator[dict[str, Any]]:
-        """Share the devices out to the workers; what they say comes in any order."""
-        sizes = [min(_CHUNK, count - done) for done in range(0, count, _CHUNK)]
-        free = list(self._workers)
+    def _share(self, count: int) -> int:
+        """Return how many devices one order is about: all workers are to have some."""
+        return max(1, min(_CHUNK, -(-count // len(self._workers))))
 
-        def one(size: int) -> list[dict[str, Any]]:
-            worker = free.pop()
-            try:
-                said = worker.ask("sample", 60 + _DEVICE_SECONDS * size, count=size, **order)
-            finally:
-                free.append(worker)
+    def _orders(self, count: int, order: dict[str, Any]) -> list[Order]:
+        size = self._share(count)
+        sizes = [min(size, count - done) for done in range(0, count, size)]
+        return [("sample", each, {"count": each, **order}) for each in sizes]
+
+    def _live(
+        self, orders: Sequence[Order], progress: Callable[[int], None]
+    ) -> Iterator[dict[str, Any]]:
+        def ask(worker: Worker, order: Order) -> list[dict[str, Any]]:
+            do, size, told = order
+            said = worker.ask(do, 60 + _DEVICE_SECONDS * size, **told)
             progress(size)
             with as_agreed():
                 return list(said["devices"])
 
+        return self._shared(ask, orders)
+
+    def _shared(
+        self, ask: Callable[[Worker, _T], list[dict[str, Any]]], parts: Sequence[_T]
+    ) -> Iterator[dict[str, Any]]:
+        """Share work out to the workers; yield what they say in the order of the parts."""
+        free = list(self._workers)
+
+        def one(part: _T) -> list[dict[str, Any]]:
+            worker = free.pop()
+            try:
+                return ask(worker, part)
+            finally:
+                free.append(worker)
+
         with ThreadPoolExecutor(len(self._workers)) as pool:
-            for devices in pool.map(one, sizes):
-                yield from devices
-
-
-def _fast_folder() -> str | None:
-    """Return a folder in memory if there is one: a disk would have to keep what is written."""
-    memory = Path("/dev/shm")  # noqa: S108
-    return str(memory) if memory.is_dir() and os.access(memory, os.W_OK | os.X_OK) else None
+            for said in pool.map(one, parts):
+                yield from said

@@ -69,6 +69,13 @@ class Choice:
     score: float
 
 
+_NOTHING = Choice(
+    Event("none: all responses were alike", lambda sample: sample.rows, frozenset()),
+    reverse=False,
+    score=float("-inf"),
+)
+
+
 def choose(one: Sample, other: Sample, symbols: tuple[int, int], alpha: float) -> Choice:
     """Return the event that promises most to tell two answers apart.
 
@@ -96,7 +103,7 @@ def choose(one: Sample, other: Sample, symbols: tuple[int, int], alpha: float) -
         )
         for event in _candidates(learn, symbols, deviations)
     ]
-    return max(found, key=lambda choice: choice.score)
+    return max(found, key=lambda choice: choice.score, default=_NOTHING)
 
 
 def _promise(event: Event, pair: Pair, deviations: float) -> float:
@@ -106,7 +113,10 @@ def _promise(event: Event, pair: Pair, deviations: float) -> float:
 
 
 def _candidates(pair: Pair, symbols: tuple[int, int], deviations: float) -> Iterator[Event]:
-    """Yield of each side the event that is the likeliest under the first answer."""
+    """Yield of each side the event that is the likeliest under the first answer.
+
+    An event that holds for all responses, or for none, tells nothing and is none.
+    """
     shape = pair[0].mechanism.shape
     sides: list[tuple[str, Callable[[Sample], Codes]]] = [
         (f"supports {symbols[0]} or {symbols[1]}", lambda sample: sample.supports(*symbols)),
@@ -119,7 +129,7 @@ def _candidates(pair: Pair, symbols: tuple[int, int], deviations: float) -> Iter
     else:
         yield from _bit_events(pair, deviations)
     for name, code in sides:
-        yield _best_union(name, code, pair, deviations)
+        yield from _best_union(name, code, pair, deviations)
 
 
 def _whole(pair: Pair) -> Callable[[Sample], Codes]:
@@ -130,47 +140,63 @@ def _whole(pair: Pair) -> Callable[[Sample], Codes]:
     return lambda sample: np.array([numbers.get(wire, -1) for wire in sample.wires], np.int64)
 
 
-def _best_union(name: str, code: Callable[[Sample], Codes], pair: Pair, deviations: float) -> Event:
-    """Take classes in the order of their likelihood ratio, as many as promise most."""
+def _best_union(
+    name: str, code: Callable[[Sample], Codes], pair: Pair, deviations: float
+) -> Iterator[Event]:
+    """Take classes in the order of their likelihood ratio, as many as promise most, never all."""
     codes = [code(sample) for sample in pair]
     classes, places = np.unique(np.concatenate(codes), return_inverse=True)
     hits, misses = (
         np.bincount(part, minlength=len(classes)).astype(float)
         for part in np.split(places, [len(codes[0])])
     )
+    if len(classes) == 1:
+        return
     order = np.argsort(-(hits + 0.5) / (misses + 0.5), kind="stable")
     scores = _scores(np.cumsum(hits[order]), np.cumsum(misses[order]), pair, deviations)
-    best = int(np.argmax(scores))
+    best = int(np.argmax(scores[:-1]))
     chosen = frozenset(int(each) for each in classes[order[: best + 1]])
-    return Event(f"{name} in {_listed(chosen)}", code, chosen)
+    yield Event(f"{name} in {_listed(chosen)}", code, chosen)
 
 
 def _bit_events(pair: Pair, deviations: float) -> Iterator[Event]:
     """Yield the best event of any two bits, and that of all bits weighed together."""
+    yield from _pair_events(pair, deviations)
     matrices = pair[0].bits, pair[1].bits
-    singles = np.abs(np.subtract(*(np.log((bits.sum(0) + 0.5) / len(bits)) for bits in matrices)))
-    top = np.argsort(-singles, kind="stable")[:_TOP_BITS]
-    width = matrices[0].shape[1]
-    left = np.concatenate([np.repeat(top, width), np.arange(width - 1)])
-    right = np.concatenate([np.tile(np.arange(width), len(top)), np.arange(1, width)])
-    tables = [_outcomes(bits, top, left, right) for bits in matrices]
-    scores = np.array(
-        [
-            _scores(_members(tables[0], subset), _members(tables[1], subset), pair, deviations)
-            for subset in _SUBSETS
-        ]
-    )
-    which, place = np.unravel_index(int(np.argmax(scores)), scores.shape)
-    yield _two_bits(int(left[place]), int(right[place]), _SUBSETS[int(which)])
     score, cuts = weighed(*matrices)
     above = [np.array([(score(bits) >= cut).sum() for cut in cuts], float) for bits in matrices]
-    scores = _scores(above[0], above[1], pair, deviations)
+    scores = _telling(above[0], above[1], pair, deviations)
+    if np.isneginf(scores).all():
+        return
     cut = float(cuts[int(np.argmax(scores))])
     yield Event(
         "all bits, weighed",
         lambda sample: (score(sample.bits) >= cut).astype(np.int64),
         frozenset({1}),
     )
+
+
+def _pair_events(pair: Pair, deviations: float) -> Iterator[Event]:
+    """Yield the best event of any two bits, which are not the same."""
+    matrices = pair[0].bits, pair[1].bits
+    singles = np.abs(np.subtract(*(np.log((bits.sum(0) + 0.5) / len(bits)) for bits in matrices)))
+    top = np.argsort(-singles, kind="stable")[:_TOP_BITS]
+    width = matrices[0].shape[1]
+    left = np.concatenate([np.repeat(top, width), np.arange(width - 1)])
+    right = np.concatenate([np.tile(np.arange(width), len(top)), np.arange(1, width)])
+    differ = left != right
+    tables = [_outcomes(bits, top, left, right) for bits in matrices]
+    scores = np.array(
+        [
+            _telling(_members(tables[0], subset), _members(tables[1], subset), pair, deviations)
+            for subset in _SUBSETS
+        ]
+    )
+    scores[:, ~differ] = -np.inf
+    if np.isneginf(scores).all():
+        return
+    which, place = np.unravel_index(int(np.argmax(scores)), scores.shape)
+    yield _two_bits(int(left[place]), int(right[place]), _SUBSETS[int(which)])
 
 
 def _outcomes(bits: Bits, top: Codes, left: Codes, right: Codes) -> Floats:
@@ -197,6 +223,13 @@ def _two_bits(left: int, right: int, subset: int) -> Event:
         lambda sample: 2 * sample.bits[:, left].astype(np.int64) + sample.bits[:, right],
         outcomes,
     )
+
+
+def _telling(hits: Floats, misses: Floats, pair: Pair, deviations: float) -> Floats:
+    """Return the scores, without those of events that hold for all responses or for none."""
+    together = hits + misses
+    some = (together > 0) & (together < len(pair[0]) + len(pair[1]))
+    return np.where(some, _scores(hits, misses, pair, deviations), -np.inf)
 
 
 def _scores(hits: Floats, misses: Floats, pair: Pair, deviations: float) -> Floats:

@@ -7,6 +7,7 @@ client is sound.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 ODDS = 1e-9
@@ -46,6 +47,20 @@ def surprise(successes: int, trials: int, chance: float) -> float:
     if successes <= trials * chance:
         successes, chance = trials - successes, 1 - chance
     return min(1.0, 2 * _at_least(successes, trials, chance))
+
+
+def surprise_of(successes: int, chances: Sequence[float]) -> float:
+    """Return the same of independent trials that succeed with a probability of their own each.
+
+    >>> round(surprise_of(10, [0.5] * 10), 6)
+    0.001953
+    """
+    law = [1.0]
+    for chance in chances:
+        missed = [mass * (1 - chance) for mass in law]
+        hit = [mass * chance for mass in law]
+        law = [a + b for a, b in zip([*missed, 0.0], [0.0, *hit], strict=True)]
+    return min(1.0, 2 * min(math.fsum(law[successes:]), math.fsum(law[: successes + 1])))
 
 
 def _at_least(successes: int, trials: int, chance: float) -> float:

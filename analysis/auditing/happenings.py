@@ -16,7 +16,7 @@ from .derivation import permanent_response
 from .devices import Devices
 from .findings import Finding
 from .observed import Day, Life
-from .wire import unpacked
+from .wire import refusal, unpacked
 
 _WORDS_OF = {
     "restart": "a restart",
@@ -35,7 +35,7 @@ def check_events(
     They answer the same on every day, so of every question of one round all reports must be
     equal, on the device and on its copy; of two rounds, the secret must be the same.
     """
-    answers = {asked.id: asked.values[0] for asked in devices.describe().questions}
+    answers = {asked.id: asked.values[0] for asked in devices.describe().asked(survey.questions)}
     lives = devices.live([Day(answers), *(Day(answers, (event,)) for event in events)], count)
     findings = [_secret_stays(lives, day, event) for day, event in enumerate(events, 1)]
     for question in survey.questions.values():
@@ -65,7 +65,8 @@ def _same_reports(question: Question, lives: Sequence[Life], day: int, event: st
         for request in life.requests:
             if request.day == day and question.id in request.reports:
                 seen += 1
-                differing += unpacked(question, request.reports[question.id]) != must
+                wire = request.reports[question.id]
+                differing += refusal(question, wire) is not None or unpacked(question, wire) != must
     if differing:
         line = (
             f"{differing} of {seen} reports after {_WORDS_OF[event]} are not the permanent "

@@ -13,12 +13,13 @@ from itertools import pairwise
 
 from deniable.protocol.survey import Survey
 
+from .derivation import pseudonym
 from .devices import Devices
 from .findings import Finding
 from .observed import Day, Life, Request
 
 
-def audit_links(devices: Devices, survey: Survey, *, count: int = 100) -> list[Finding]:
+def audit_links(devices: Devices, survey: Survey, *, count: int = 60) -> list[Finding]:
     """Let devices that answer alike send for two periods; return what links their requests.
 
     Parameters
@@ -30,14 +31,18 @@ def audit_links(devices: Devices, survey: Survey, *, count: int = 100) -> list[F
     count : int
         How many devices; each sends over HTTP to a collector on this machine.
     """
-    answers = {question.id: question.values[0] for question in devices.describe().questions}
+    asked = devices.describe().asked(survey.questions)
+    answers = {question.id: question.values[0] for question in asked}
+    if not answers:
+        return []
     lives = devices.live([Day(answers), Day(answers)], count)
     alone = {
         name
         for name, question in survey.questions.items()
         if question.period == "once" or survey.batch == "question"
     }
-    return [_names(lives, alone), *_alone(lives, alone), *_contents(lives)]
+    names = [_names(lives, alone), _derived(survey, lives, alone)]
+    return [*names, *_alone(lives, alone), *_contents(lives)]
 
 
 def _names(lives: Sequence[Life], alone: Set[str]) -> Finding:
@@ -56,6 +61,20 @@ def _names(lives: Sequence[Life], alone: Set[str]) -> Finding:
     return Finding("pseudonyms", None, True, line)
 
 
+def _derived(survey: Survey, lives: Sequence[Life], alone: Set[str]) -> Finding:
+    """Every pseudonym must be what the secret gives for the survey, the period and the question."""
+    told = [(life.secrets[each.day][0], each) for life in lives for each in life.requests]
+    wrong = 0
+    for secret, each in told:
+        apart = next((survey.questions[name] for name in each.reports if name in alone), None)
+        wrong += each.device != pseudonym(secret, survey.id, each.period, apart)
+    if wrong:
+        line = f"{wrong} of {len(told)} pseudonyms are not what the device's secret gives"
+        return Finding("pseudonyms", None, False, line)
+    line = f"{len(told)} pseudonyms are what the secrets give for survey, period and question"
+    return Finding("pseudonyms", None, True, line)
+
+
 def _alone(lives: Sequence[Life], alone: Set[str]) -> Iterator[Finding]:
     """Reports that must travel alone share a request with nothing."""
     requests = [request for life in lives for request in life.requests]
@@ -64,7 +83,7 @@ def _alone(lives: Sequence[Life], alone: Set[str]) -> Iterator[Finding]:
         line = f"{mixed} requests carried a report that must travel alone beside others"
         yield Finding("alone", None, False, line)
     elif alone:
-        line = f"{len(alone)} questions that travel alone shared no request"
+        line = f"of questions that travel alone ({len(alone)}), none shared a request"
         yield Finding("alone", None, True, line)
 
 

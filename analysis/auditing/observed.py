@@ -6,7 +6,8 @@ counted and compared.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import json
+from collections.abc import Container, Hashable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -35,6 +36,8 @@ class Asked:
         Its name, with the options in force.
     rounds : int
         1 if reports repeat the permanent response, 2 if each has noise of its own.
+    askable : bool
+        False if it expired so long ago that no device could answer it for an audit.
     """
 
     id: str
@@ -46,6 +49,7 @@ class Asked:
     epsilon_first: Decimal | None
     period: str
     hash: str
+    askable: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,10 @@ class Description:
     python: str
     client: str
     questions: tuple[Asked, ...]
+
+    def asked(self, names: Container[str]) -> tuple[Asked, ...]:
+        """Return those of the questions that devices can be asked."""
+        return tuple(each for each in self.questions if each.askable and each.id in names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +124,16 @@ class Request:
         0 for the device, 1 for its first copy, and so on.
     day : int
         On which day of its life it was sent.
-    device : str
-        The pseudonym.
+    due : bool
+        Whether it names a period of that day; if not, it is late, or carries defaults.
+    of : int or None
+        The first day of its life that lies in the period it names; None if none does.
+    period, device, reports : str, str, mapping
+        As far as they can be read: the pseudonym, and the wire form of a response by question.
+    path : str
+    headers : tuple of (str, str)
+    body : bytes
+        As it came.
     """
 
     line: int
@@ -125,6 +141,11 @@ class Request:
     period: str
     device: str
     reports: Mapping[str, Hashable]
+    due: bool
+    of: int | None
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +154,19 @@ class Life:
 
     Attributes
     ----------
+    everything : tuple of Request
+        All of them.
     secrets : tuple of tuple of bytes
         On every day, the secret in each store.
     """
 
-    requests: tuple[Request, ...]
+    everything: tuple[Request, ...]
     secrets: tuple[tuple[bytes, ...], ...]
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        """Those of the day's own periods, without late defaults."""
+        return tuple(request for request in self.everything if request.due)
 
 
 class as_agreed:
@@ -165,6 +193,7 @@ def read_asked(said: dict[str, Any]) -> Asked:
         None if first is None else Decimal(first),
         said["period"],
         said["hash"],
+        bool(said["askable"]),
     )
 
 
@@ -181,6 +210,11 @@ def read_life(said: dict[str, Any]) -> Life:
             each["period"],
             each["device"],
             {name: hashable(wire) for name, wire in each["reports"].items()},
+            bool(each["due"]),
+            None if each["of"] is None else int(each["of"]),
+            str(each["path"]),
+            tuple((str(name), str(value)) for name, value in each["headers"]),
+            bytes.fromhex(each["body"]),
         )
         for each in said["requests"]
     )
@@ -206,4 +240,7 @@ def _answer(name: str, value: object) -> bool | str:
 
 
 def hashable(wire: Any) -> Hashable:
-    return tuple(wire) if isinstance(wire, list) else wire
+    """Return what can be counted: lists as tuples, and what no report may be as its text."""
+    if isinstance(wire, list):
+        return tuple(map(hashable, wire))
+    return json.dumps(wire, sort_keys=True) if isinstance(wire, dict) else wire

@@ -51,6 +51,14 @@ class Sample:
         """The devices at even and at odd places."""
         return Sample(self.mechanism, self.wires[::2]), Sample(self.mechanism, self.wires[1::2])
 
+    @property
+    def times(self) -> tuple[Sample, Sample]:
+        """The devices that were made early, and those that were made late."""
+        middle = len(self) // 2
+        return Sample(self.mechanism, self.wires[:middle]), Sample(
+            self.mechanism, self.wires[middle:]
+        )
+
     @cached_property
     def responses(self) -> tuple[Response | None, ...]:
         """What each says; None where it is no response of the mechanism."""

@@ -24,7 +24,10 @@ METHOD = (
     "null control: the same with one answer on both sides; it must be 0.",
     "positive control: the same with a randomizer that is broken on purpose; it must exceed what "
     "is declared.",
-    "ceiling: the largest that so many tests can show.",
+    "ceiling: the largest lower bound that so many tests can give.",
+    "could have seen: a true epsilon so large, through the event found, would have been found to "
+    "exceed what is declared in 9 audits of 10. It may lie above the ceiling, for a lower bound is "
+    "less than what is true.",
 )
 
 
@@ -53,11 +56,11 @@ def _reports(audit: Audit) -> Section:
         )
         for each in audit.questions
     ]
-    tests = audit.questions[0].measured.tests
+    tests = max(each.measured.tests for each in audit.questions)
     who = (
         f"Audited: deniable {audit.deniable} on Python {audit.python}, from {audit.client}. "
         f"{audit.trials:,} trials on each side, {tests:,} of them tests; all lower bounds and "
-        f"null controls hold at once with confidence {audit.confidence:g}; seed {audit.seed}."
+        f"null controls hold at once with confidence {audit.confidence:.15g}; seed {audit.seed}."
     )
     return Section(title, columns, rows, (who, *METHOD))
 

@@ -2,14 +2,16 @@
 
 Devices answer every question once, so a survey of many questions takes no more of them. Half of
 the trials choose an event for each question, the other half are of devices that are made
-afterwards and test it. What must never change: each figure is one test of one event that was
-chosen without its devices, so nothing that is tried out while choosing inflates it.
+afterwards and test it. A report that was due and did not come is a response like any other, and
+so is one that no collector would take: whatever tells answers apart counts.
+
+What must never change: each figure is one test of one event that was chosen without its devices,
+so nothing that is tried out while choosing inflates it.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -18,17 +20,18 @@ from deniable.protocol.question import Question
 
 from .bounds import could_have_seen, epsilon_lower
 from .events import Choice, choose
+from .findings import Finding
+from .memo import refused
 from .samples import Sample
+from .sharing import broken_half, chooses, compared
 
 if TYPE_CHECKING:
     from .devices import Devices
 
 Progress = Callable[[int], None]
 Samples = Mapping[str, Sample]
+Sender = tuple[int, Sequence[Hashable]]
 Symbols = Mapping[str, Sequence[int]]
-
-MOST_ANSWERS = 4
-"""Answers of each question that are compared, each with each; all of a question with so few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,10 @@ class Measured:
     visible: float | None
 
 
+NOTHING = Measured(0, 1, "not audited", 0, 0, 0, 0.0, 0.0, 0.0, None)
+"""Of a question that no device could be asked."""
+
+
 class Trials:
     """The trials of several questions.
 
@@ -73,7 +80,8 @@ class Trials:
         Of the client that is audited.
     questions : sequence of Question
     half : int
-        Devices on each side that choose, and that test.
+        Devices on each side that choose, and that test. If more than two answers are compared,
+        the 2 half that choose are shared among them.
     alpha : float
         With which probability each lower bound may be wrong.
     seed : int
@@ -103,6 +111,7 @@ class Trials:
             if asked.id in self._questions
         }
         self._symbols = compared(self._questions, seed)
+        self._sent: dict[str, list[Sender]] = {name: [] for name in self._questions}
 
     def run(self) -> dict[str, Measured]:
         """Return what the trials of each question show."""
@@ -111,18 +120,14 @@ class Trials:
             {name: symbols[group % len(symbols)] for name, symbols in self._symbols.items()}
             for group in range(groups)
         ]
-        first = [self._sample(answers, self._half) for answers in groups_of]
+        first = [self._sample(answers, chooses(self._half, groups)) for answers in groups_of]
         pooled = {name: self._pooled(name, first) for name in self._questions}
         choices = {name: self._choose(by_symbol) for name, by_symbol in pooled.items()}
         ones = {name: choice[1] for name, choice in choices.items()}
         others = {name: choice[2] for name, choice in choices.items()}
-        again, *tests = [
-            self._sample(answers, self._half) for answers in (ones, ones, others, ones)
-        ]
+        tests = [self._sample(answers, self._half) for answers in (ones, others, ones)]
         nulls = {
-            name: choose(
-                by_symbol[ones[name]], again[name], (ones[name], others[name]), self._alpha
-            )
+            name: choose(*by_symbol[ones[name]].times, (ones[name], others[name]), self._alpha)
             for name, by_symbol in pooled.items()
         }
         broken = self._broken(ones, others)
@@ -136,6 +141,9 @@ class Trials:
     ) -> dict[str, Sample]:
         values = {name: self._values[name][symbol] for name, symbol in answers.items()}
         said = self._devices.sample(count, values, broken=broken, progress=self._progress)
+        if not broken:
+            for name, responses in said.items():
+                self._sent[name].append((answers[name], responses))
         return {
             name: Sample(self._questions[name].mechanism, responses)
             for name, responses in said.items()
@@ -161,17 +169,39 @@ class Trials:
         choice, one, other = max(found, key=lambda each: each[0].score)
         return (choice, other, one) if choice.reverse else (choice, one, other)
 
+    def oddities(self) -> Iterator[Finding]:
+        """Yield what is wrong with reports whatever they tell: some did not come, or are none."""
+        for name, sent in self._sent.items():
+            silent = {symbol for symbol, wires in sent if None in wires}
+            wires = [wire for _, each in sent for wire in each if wire is not None]
+            if silent and wires:
+                shown = ", ".join(str(self._values[name][symbol]) for symbol in sorted(silent)[:4])
+                line = f"devices that were asked sent nothing, of those that answer {shown}"
+                yield Finding("responses", name, False, line)
+            if not wires:
+                yield Finding("responses", name, None, "no device sent a report: not audited")
+            yield from refused(self._questions[name], wires)
+
     def _broken(self, ones: Mapping[str, int], others: Mapping[str, int]) -> dict[str, float]:
-        """Return what is proved of a randomizer that is broken; it needs less to choose from."""
-        chooses = [
-            self._sample(answers, broken_half(self._half), broken=True)
-            for answers in (ones, others)
-        ]
-        tests = [self._sample(answers, self._half, broken=True) for answers in (ones, others)]
+        """Return what is proved of a randomizer that is broken.
+
+        It is easily told, so few devices do, unless so few cannot show what is declared.
+        """
+        few = broken_half(self._half)
+        proved = self._broken_by(few, ones, others)
+        missed = any(proved[name] <= _declared(each) for name, each in self._questions.items())
+        return self._broken_by(self._half, ones, others) if missed and few < self._half else proved
+
+    def _broken_by(
+        self, count: int, ones: Mapping[str, int], others: Mapping[str, int]
+    ) -> dict[str, float]:
+        sides = (ones, others)
+        made = [self._sample(answers, (count + 1) // 2, broken=True) for answers in sides]
+        tests = [self._sample(answers, count, broken=True) for answers in sides]
         proved = {}
         for name in self._questions:
             pair = (ones[name], others[name])
-            choice = choose(chooses[0][name], chooses[1][name], pair, self._alpha)
+            choice = choose(made[0][name], made[1][name], pair, self._alpha)
             proved[name] = self._bound(choice, tests[0][name], tests[1][name])
         return proved
 
@@ -179,7 +209,7 @@ class Trials:
         """Return the epsilon that the event proves, whichever answer it speaks for."""
         likely, rare = (other, one) if choice.reverse else (one, other)
         hits, misses = choice.event.count(likely), choice.event.count(rare)
-        return epsilon_lower(hits, misses, self._half, self._alpha)
+        return epsilon_lower(hits, misses, len(likely), self._alpha)
 
     def _measured(
         self,
@@ -191,8 +221,7 @@ class Trials:
     ) -> Measured:
         choice, one, other = chosen
         hits, misses = (choice.event.count(side[name]) for side in tests[:2])
-        mechanism = self._questions[name].mechanism
-        declared = float(mechanism.epsilon_first or mechanism.epsilon)
+        declared = _declared(self._questions[name])
         return Measured(
             one=one,
             other=other,
@@ -207,23 +236,5 @@ class Trials:
         )
 
 
-def compared(questions: Mapping[str, Question], seed: int) -> dict[str, tuple[int, ...]]:
-    """Return which symbols of each question are compared: all, or the ends and some others."""
-    chooser = random.Random(seed)
-    symbols = {}
-    for name, question in questions.items():
-        k = question.mechanism.k
-        inner = chooser.sample(range(1, k - 1), min(k, MOST_ANSWERS) - 2)
-        symbols[name] = (0, k - 1, *sorted(inner))
-    return symbols
-
-
-def broken_half(half: int) -> int:
-    """Return how many broken devices a side choose the event that is to catch them."""
-    return (half + 1) // 2
-
-
-def devices_taken(questions: Mapping[str, Question], half: int) -> int:
-    """Return how many devices :meth:`Trials.run` makes."""
-    groups = max(min(question.mechanism.k, MOST_ANSWERS) for question in questions.values())
-    return half * (groups + 1 + 3 + 2) + 2 * broken_half(half)
+def _declared(question: Question) -> float:
+    return float(question.epsilon_first or question.epsilon)

@@ -117,7 +117,7 @@ def judge(
         )
     if broken is not None:
         return Verdict(f"violation: {broken}", True)
-    doubt = _doubt(promise, measured, ceiling, alpha)
+    doubt = _doubt(promise, measured, ceiling, alpha) if measured.tests else measured.event
     if doubt is not None:
         return Verdict(f"inconclusive: {doubt}", False)
     visible = _digits(measured.visible or ceiling, 3, ROUND_CEILING)

@@ -80,7 +80,8 @@ SURVEY_FLAGS = (
     "--days",
     type=options.WHOLE,
     metavar="T",
-    help="Reports of one device about one question, one a day (or a week, or a month).",
+    help="Reports of one device about one question, one a day (or a week, or a month); with "
+    "--survey calendar days, in which each question is answered once in each of its periods.",
 )
 @click.option("--questions", type=options.WHOLE, metavar="Q", help="How many are asked, all alike.")
 @click.option(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -15,19 +15,18 @@ from deniable.protocol.mechanisms import NO_OPTIONS, Mechanism, Options
 
 from .. import inputs
 from ..estimators import FAKE_SHARE, fake_bias
+from ..figures import counted
 from ..inputs import Number
 from ..plans.asked import Asked, asked
-from ..plans.digits import GRID, Grid
+from ..plans.digits import Grid
 from ..plans.precision import Precision, precision
-from ..plans.shuffled import LARGEST_CROWD, honest, keeps, local_epsilon
+from ..plans.proposals import refused
+from ..plans.shuffled import honest, local_epsilon, unfaked
 from ..plans.shuffled_results import delta_caveats
-from ..reading import advantage_cap
+from ..reading import advantage_cap, beyond
 from .central import analytic_sigma, gaussian_advantage, laplace_deviation
-from .results import Comparison, Model
+from .results import CURATOR, Comparison, Model, sensitivity
 
-CURATOR = (
-    "the collector, with everybody's true answers, to keep them to itself and to add the noise once"
-)
 _CROWDS = Grid(3)
 
 
@@ -71,7 +70,9 @@ def compare(
     values, mechanism, options
         As of :func:`deniable.analysis.users_needed`.
     margin : Decimal, float or str
-        For which users are counted; those of the shuffled model to three digits, rounded up.
+        For which users are counted: those with whom so many standard errors *of the noise alone*
+        are no more. That leaves out what sampling adds, which :func:`deniable.analysis.
+        users_needed` counts. Of the shuffled model to three digits, rounded up.
     confidence, sigmas : Decimal, float or str
         How many standard errors a margin is; Laplace noise leaves a few more outside than the
         normal.
@@ -108,9 +109,9 @@ def compare(
         margin=float(within),
         standard_errors=float(wanted.z),
         confidence=None if wanted.confidence is None else float(wanted.confidence),
-        sensitivity=models.sensitivity,
+        sensitivity=sensitivity(models.mechanism.asks, histogram=models.histogram),
         models=tuple(models.rows()),
-        caveats=tuple(delta_caveats(models.delta, models.devices)),
+        caveats=tuple(models.caveats()),
     )
 
 
@@ -130,20 +131,28 @@ class _Models:
     def mechanism(self) -> Mechanism:
         return self.question.at(self.epsilon)
 
+    @cached_property
+    def hiding(self) -> int:
+        """How many devices hide each other."""
+        return honest(self.devices, self.fake_share)
+
+    @cached_property
+    def shuffled(self) -> Mechanism:
+        """The mechanism of the local epsilon that the crowd allows."""
+        return self.question.at(self._local_epsilon(lambda _: self.hiding) or self.epsilon)
+
     @property
     def histogram(self) -> bool:
         """Whether one answer changes two counts."""
         return self.mechanism.asks == "choice" and self.question.k > 2
 
-    @property
-    def sensitivity(self) -> str:
-        if self.histogram:
-            return (
-                "One answer changes two counts of the histogram by 1: the scale of Laplace noise "
-                "is 2/epsilon in each count, and sigma is for a distance of sqrt(2)."
-            )
-        what = "the count" if self.mechanism.asks == "choice" else "the sum, scaled to 0..1,"
-        return f"One answer changes {what} by at most 1: the scale of Laplace noise is 1/epsilon."
+    def caveats(self) -> Iterator[str]:
+        yield from delta_caveats(self.delta, self.devices)
+        excess = beyond(self.epsilon)
+        if excess:
+            yield excess
+        for model, mechanism in (("local", self.mechanism), ("shuffled", self.shuffled)):
+            yield from (f"{model}: {why}" for why in refused(mechanism))
 
     def rows(self) -> Iterator[Model]:
         yield self._local()
@@ -159,16 +168,14 @@ class _Models:
             epsilon=float(self.epsilon),
             delta=0.0,
             standard_error=self._error(self.mechanism),
-            users=self.wanted.users(self.mechanism, self.margin),
+            users=self._users(self.mechanism),
             advantage_cap=advantage_cap(float(self.epsilon)),
             fake_bias=fake_bias(self.mechanism),
             trusted="nobody but one's own device",
         )
 
     def _shuffled(self) -> Model:
-        hiding = honest(self.devices, self.fake_share)
-        found = local_epsilon(self.question, self.epsilon, self.delta, hiding, self.epsilon)
-        mechanism = self.question.at(found or self.epsilon)
+        mechanism = self.shuffled
         return Model(
             model="shuffled",
             noise=f"{mechanism.described()} on each device, reports mixed, one period only",
@@ -181,7 +188,7 @@ class _Models:
             fake_bias=fake_bias(mechanism),
             trusted=(
                 "the shuffler, to forget order, time and sender before anybody looks, and "
-                f"{hiding:,} devices, to answer once each with noise nobody knows"
+                f"{counted(self.hiding, 'device')}, to answer once each with noise nobody knows"
             ),
         )
 
@@ -211,6 +218,9 @@ class _Models:
             trusted=CURATOR,
         )
 
+    def _users(self, mechanism: Mechanism) -> int:
+        return self.wanted.users(mechanism, self.margin)
+
     def _error(self, mechanism: Mechanism) -> float:
         variance, _ = self.wanted.variance(mechanism)
         return math.sqrt(variance / self.devices)
@@ -218,29 +228,22 @@ class _Models:
     def _crowd(self) -> int:
         """Return how many devices reach the margin at the local epsilon that they may have.
 
-        No more than in the local model; for fewer, up to a thousand million, the local epsilon
-        that reaches the margin is tried. To three digits.
+        The largest local epsilon for which the crowd that reaches the margin with it hides each
+        of its devices well enough; of that the crowd, rounded up to three digits. No more than in
+        the local model.
         """
-        most = self.wanted.users(self.mechanism, self.margin)
+        most = self._users(self.mechanism)
         if self.epsilon >= EPSILON_MAX:
             return most
 
-        def enough(crowd: Decimal) -> bool:
-            n = int(crowd)
+        def honest(mechanism: Mechanism) -> int:
+            return unfaked(self._users(mechanism), self.fake_share)
 
-            def reaches(epsilon: Decimal) -> bool:
-                return self.wanted.users(self.question.at(epsilon), self.margin) <= n
+        found = self._local_epsilon(honest)
+        if found is None:
+            return most
+        crowd = Fraction(self._users(self.question.at(found)))
+        return min(most, int(_CROWDS[_CROWDS.above(crowd)]))
 
-            needed = GRID.least(reaches, self.epsilon, EPSILON_MAX)
-            if needed is None:
-                return False
-            if needed == self.epsilon:
-                return True
-            hiding = math.floor((1 - Fraction(self.fake_share)) * n)
-            if not hiding:
-                return False
-            return keeps(self.question.at(needed), hiding, self.delta, self.epsilon)
-
-        limit = min(most, LARGEST_CROWD)
-        found = _CROWDS.least(enough, Decimal(100), Decimal(limit)) if most > 100 else None
-        return most if found is None else min(most, int(found))
+    def _local_epsilon(self, honest: Callable[[Mechanism], int]) -> Decimal | None:
+        return local_epsilon(self.question, self.epsilon, self.delta, honest, self.epsilon)

@@ -14,10 +14,32 @@ from typing import Any, ClassVar
 from deniable.protocol.exact import canonical
 
 from ..estimators import FAKE_SHARE
-from ..figures import at_most, percent_at_most
+from ..figures import at_most, counted, percent_at_most
 from ..render import Record, Section
 
 NEIGHBOURS = "replacement: two populations of the same size that differ in one person's answer"
+
+CURATOR = (
+    "the collector, with everybody's true answers, to keep them to itself and to add the noise once"
+)
+
+
+def sensitivity(asks: str, *, histogram: bool) -> str:
+    """Say what one answer changes, which decides how much noise a trusted collector adds.
+
+    Parameters
+    ----------
+    asks : "choice" or "number"
+    histogram : bool
+        Whether it changes two counts.
+    """
+    if histogram:
+        return (
+            "One answer changes two counts of the histogram by 1: the scale of Laplace noise "
+            "is 2/epsilon in each count, and sigma is for a distance of sqrt(2)."
+        )
+    what = "the count" if asks == "choice" else "the sum, scaled to 0..1,"
+    return f"One answer changes {what} by at most 1: the scale of Laplace noise is 1/epsilon."
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +61,7 @@ class Model:
     standard_error : float
         Of one frequency, of the noise alone, at the worst frequency.
     users : int
-        For the margin.
+        For the margin, of the noise alone: of sampled devices it takes more.
     advantage_cap : float
         The most by which true accusations of one device can exceed false ones, from what is
         published.
@@ -126,7 +148,7 @@ class Comparison:
     def sections(self) -> tuple[Section, ...]:
         """Return the comparison for people."""
         columns = ("model", "a report", "published", "delta", "standard error",
-                   f"users for ±{self.margin:g}", "advantage", "fakes")  # fmt: skip
+                   f"users for ±{self.margin:g} of noise alone", "advantage", "fakes")  # fmt: skip
         rows = [
             (
                 model.model,
@@ -141,8 +163,8 @@ class Comparison:
             for model in self.models
         ]
         title = (
-            f"Epsilon {canonical(self.epsilon)} of one device in one period, {self.devices:,} "
-            f"devices, {self.values} values"
+            f"Epsilon {canonical(self.epsilon)} of one device in one period, "
+            f"{counted(self.devices, 'device')}, {self.values} values"
         )
         return (Section(title, columns, rows, tuple(self._notes())),)
 
@@ -154,6 +176,10 @@ class Comparison:
         yield (
             "standard error: of one frequency among these devices, of the noise alone, at the "
             f"worst frequency; margin: {self.standard_errors:.6g} of them."
+        )
+        yield (
+            "users: with so many the noise alone stays within the margin; what sampling adds is "
+            "left out here, and counted by users-needed."
         )
         yield (
             "advantage: the most by which true accusations of one device can exceed false ones; "

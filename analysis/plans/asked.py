@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import SupportsIndex
 
 from deniable.protocol.errors import ParameterError
-from deniable.protocol.limits import EPSILON_MIN
+from deniable.protocol.exact import canonical
+from deniable.protocol.limits import EPSILON_MIN, MAX_K
 from deniable.protocol.mechanisms import NO_OPTIONS, Mechanism, Options, build, choose
 from deniable.protocol.mechanisms.base import Asks
 
@@ -69,6 +70,17 @@ class Asked:
             return EPSILON_MIN
         return rounded_up(Fraction(EPSILON_MIN) / self.first)
 
+    @property
+    def floor(self) -> str:
+        """Say which epsilon is the least that devices accept, and why if one report decides."""
+        least = f"{canonical(self.lowest)}, the least that devices accept"
+        if self.first is None:
+            return least
+        return (
+            f"{least} where epsilon_first, of one report, is {canonical(rounded_down(self.first))} "
+            f"of epsilon: both must be {canonical(EPSILON_MIN)} or more"
+        )
+
 
 def asked(
     values: SupportsIndex, mechanism: str, options: Options, *, second_round: bool = False
@@ -80,5 +92,23 @@ def asked(
     ParameterError
         If a parameter is out of range.
     """
+    if not isinstance(mechanism, str):
+        raise ParameterError("mechanism must be the name of one, or auto")
+    return Asked(mechanism, survey_values(values), options, first=HALF if second_round else None)
+
+
+def survey_values(values: SupportsIndex) -> int:
+    """Return a number of values that a survey can ask for.
+
+    Raises
+    ------
+    ParameterError
+        If it is none.
+    """
     k = inputs.integer("values", values, 2, inputs.MAX_VALUES)
-    return Asked(mechanism, k, options, first=HALF if second_round else None)
+    if k > MAX_K:
+        raise ParameterError(
+            f"values must be at most {MAX_K:,}, for devices accept no more: {k:,}; "
+            "users-needed computes with more"
+        )
+    return k

@@ -77,8 +77,8 @@ def read_draft(path: Path) -> Draft:
     """
     if path.suffix == ".json":
         raise ParameterError(
-            "survey must be the TOML as it was written, for a plan is pasted there; a compiled "
-            "survey is compiled again"
+            "survey must be the TOML as it was written, for only that tells what its author left "
+            "to auto, and takes the lines of a plan; a compiled one has neither"
         )
     survey = load_survey(path)
     return Draft(survey, tomllib.loads(path.read_text("utf-8"), parse_float=Decimal))

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from deniable.protocol.exact import canonical
 
+from ..figures import counted
 from ..render import Record, Section
 from . import proposals
 from .proposals import Proposal, estimated
@@ -106,10 +107,10 @@ class MarginPlan:
     @property
     def _title(self) -> str:
         if self.unknown == "margin":
-            return f"±{canonical(self.margin)} with {self.devices:,} devices"
+            return f"±{canonical(self.margin)} with {counted(self.devices, 'device')}"
         return (
             f"epsilon {canonical(self.epsilon)} of one device for ±{canonical(self.margin)} with "
-            f"{self.devices:,} devices"
+            f"{counted(self.devices, 'device')}"
         )
 
     def _notes(self) -> Iterator[str]:

@@ -9,17 +9,18 @@ from typing import SupportsIndex
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.exact import canonical
-from deniable.protocol.limits import EPSILON_MAX, EPSILON_MIN
+from deniable.protocol.limits import EPSILON_MAX
 from deniable.protocol.mechanisms import NO_OPTIONS, Mechanism, Options
 
 from .. import inputs
+from ..figures import counted
 from ..inputs import Number
 from ..planning import resolve
-from .asked import Asked, asked
+from .asked import Asked, asked, survey_values
 from .digits import GRID
 from .margin_results import MarginPlan
 from .precision import Precision, precision, small_counts
-from .proposals import proposal
+from .proposals import proposal, refused
 
 
 def plan_margin(
@@ -64,7 +65,7 @@ def plan_margin(
     Decimal('0.001082')
     """
     first = None if epsilon_first is None else inputs.epsilon("epsilon_first", epsilon_first)
-    k = inputs.integer("values", values, 2, inputs.MAX_VALUES)
+    k = survey_values(values)
     built = resolve(mechanism, k, inputs.epsilon("epsilon", epsilon), first, options)
     n = inputs.integer("devices", devices, 1, inputs.MAX_REPORTS)
     wanted = precision(
@@ -156,8 +157,8 @@ def epsilon_for(question: Asked, margin: Decimal, devices: int, wanted: Precisio
         reached = canonical(wanted.margin(best, devices))
         why = f"at epsilon {EPSILON_MAX}, the most devices accept, it is ±{reached}"
     raise ParameterError(
-        f"margin {canonical(margin)} cannot be reached with {devices:,} devices: {why}; it takes "
-        f"{wanted.users(best, Fraction(margin)):,} devices or more"
+        f"margin {canonical(margin)} cannot be reached with {counted(devices, 'device')}: {why}; "
+        f"it takes {counted(wanted.users(best, Fraction(margin)), 'device')} or more"
     )
 
 
@@ -190,12 +191,7 @@ def stated(
 def _caveats(
     mechanism: Mechanism, devices: int, wanted: Precision, reached: Decimal
 ) -> Iterator[str]:
-    for epsilon in (mechanism.epsilon, mechanism.epsilon_first):
-        if epsilon is not None and not EPSILON_MIN <= epsilon <= EPSILON_MAX:
-            yield (
-                f"no device accepts epsilon {canonical(epsilon)}: only "
-                f"{canonical(EPSILON_MIN)} to {canonical(EPSILON_MAX)}"
-            )
+    yield from refused(mechanism)
     if reached >= 1:
         yield "a margin of 1 or more says nothing: the estimate could be anything"
     rare = small_counts(mechanism, devices, wanted.level())

@@ -11,6 +11,7 @@ from deniable.protocol.mechanisms import FrequencyOracle, Mechanism
 
 from .. import inputs
 from ..estimators import Level
+from ..figures import counted
 from ..inputs import Number
 from .digits import root_rounded_up
 
@@ -131,5 +132,6 @@ def small_counts(mechanism: Mechanism, devices: int, level: Level) -> str:
         return ""
     return (
         f"an answer that nobody gives would have only {expected:.2g} supports among "
-        f"{devices:,} devices: intervals of rare answers are then exact, and wider than the margin"
+        f"{counted(devices, 'device')}: intervals of rare answers are then exact, and wider than "
+        "the margin"
     )

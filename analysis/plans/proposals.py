@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from deniable.protocol.exact import canonical
+from deniable.protocol.limits import EPSILON_MAX, EPSILON_MIN
 from deniable.protocol.mechanisms import Mechanism
 
 from ..estimators import FAKE_SHARE, fake_bias
@@ -83,6 +84,16 @@ class Proposal:
 def proposal(mechanism: Mechanism) -> Proposal:
     """Return what a mechanism with its epsilons means."""
     return Proposal(mechanism, fake_bias(mechanism), read(float(mechanism.epsilon)))
+
+
+def refused(mechanism: Mechanism) -> Iterator[str]:
+    """Say which epsilons of a mechanism no device accepts."""
+    for epsilon in (mechanism.epsilon, mechanism.epsilon_first):
+        if epsilon is not None and not EPSILON_MIN <= epsilon <= EPSILON_MAX:
+            yield (
+                f"no device accepts epsilon {canonical(epsilon)}: only "
+                f"{canonical(EPSILON_MIN)} to {canonical(EPSILON_MAX)}"
+            )
 
 
 def meaning(reading: Reading) -> str:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from deniable.protocol.exact import canonical
 from deniable.protocol.limits import EPSILON_MAX, EPSILON_MIN
 
-from ..figures import at_most
+from ..figures import at_most, counted
 from ..reading import Reading
 from ..render import Record, Section
 from ..results import FIRST_UNIT
@@ -147,8 +147,8 @@ class EpsilonShares:
     def _notes(self) -> Iterator[str]:
         each = f" x {self.answers} answers" if self.answers > 1 else ""
         yield (
-            f"Memoized: {canonical(self.epsilon)} x {_count(self.questions, 'question')} x "
-            f"{_count(self.devices_per_person, 'device')}{each} = {canonical(self.spent)} "
+            f"Memoized: {canonical(self.epsilon)} x {counted(self.questions, 'question')} x "
+            f"{counted(self.devices_per_person, 'device')}{each} = {canonical(self.spent)} "
             f"{TOTAL_UNIT}, at most {canonical(self.total_epsilon)}; over any number of days."
         )
         if self.epsilon == EPSILON_MAX and self.spent < self.total_epsilon:
@@ -161,7 +161,8 @@ class EpsilonShares:
                 "one report better, and costs accuracy."
             )
         reports = self.days * self.questions * self.devices_per_person
-        yield f"Fresh: {reports:,} reports of one person in {self.days:,} days; * is the largest."
+        span = counted(self.days, "day")
+        yield f"Fresh: {counted(reports, 'report')} of one person in {span}; * is the largest."
         if self.delta is not None:
             yield (
                 f"By basic the total never exceeds {canonical(self.total_epsilon)}, by the others "
@@ -179,7 +180,3 @@ class EpsilonShares:
 
 def _float(value: Decimal | None) -> float | None:
     return None if value is None else float(value)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

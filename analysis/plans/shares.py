@@ -85,7 +85,7 @@ def plan_shares(
     c = None if changes is None else inputs.integer("changes", changes, 0, inputs.MAX_DAYS)
     fail = None if delta is None else float(inputs.between("delta", delta, "1e-100", "1"))
     each = Fraction(total) / (q * m)
-    epsilon, d = affordable(question, each, t, c, "total_epsilon")
+    epsilon, d = affordable(question, each, t, c)
     once = replace(question, first=None)
     return EpsilonShares(
         proposal=proposal(question.at(epsilon)),
@@ -103,12 +103,17 @@ def plan_shares(
 
 
 def affordable(
-    question: Asked, allowed: Fraction, days: int | None, changes: int | None, name: str
+    question: Asked, allowed: Fraction, days: int | None, changes: int | None, what: str = ""
 ) -> tuple[Decimal, int]:
     """Return the largest epsilon with which memoized answers cost a device at most ``allowed``.
 
     And d, how many they are: both ``d`` and ``d epsilon`` grow with epsilon. No more than devices
     accept.
+
+    Parameters
+    ----------
+    what : str
+        Of which question, for an error.
 
     Raises
     ------
@@ -123,9 +128,8 @@ def affordable(
     if found is None:
         d = answers(question.at(question.lowest), days, changes)
         raise ParameterError(
-            f"{name} is too small: it leaves {canonical(rounded_down(allowed / d))} for each "
-            f"answer, and devices accept no less than {canonical(question.lowest)}; ask fewer "
-            "questions, or allow more"
+            f"total_epsilon is too small{what}: it leaves {canonical(rounded_down(allowed / d))} "
+            f"for each answer, less than {question.floor}; ask fewer questions, or allow more"
         )
     return found, answers(question.at(found), days, changes)
 

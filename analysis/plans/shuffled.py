@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import SupportsIndex
@@ -13,6 +14,7 @@ from deniable.protocol.limits import EPSILON_MAX
 from deniable.protocol.mechanisms import NO_OPTIONS, Mechanism, Options
 
 from .. import inputs
+from ..figures import counted
 from ..inputs import Number
 from .asked import Asked, asked
 from .digits import GRID
@@ -79,12 +81,12 @@ def planned_local(
     """Return the plan of a question whose parameters are checked."""
     from ..shuffling.bounds import shuffle_bounds
 
-    found = local_epsilon(question, central, delta, hiding, question.lowest)
+    found = local_epsilon(question, central, delta, lambda _: hiding, question.lowest)
     if found is None:
         raise ParameterError(
-            f"central_epsilon {canonical(central)} cannot be reached with {hiding:,} honest "
-            f"devices: even epsilon {canonical(question.lowest)}, the least that devices accept, "
-            "reveals more; allow more, or ask more devices"
+            f"central_epsilon {canonical(central)} cannot be reached with "
+            f"{counted(hiding, 'honest device')}: more is revealed even by epsilon "
+            f"{question.floor}; allow more, or ask more devices"
         )
     built = question.at(found)
     bounds = shuffle_bounds(built, min(hiding, LARGEST_CROWD), delta)
@@ -102,15 +104,25 @@ def planned_local(
 
 
 def local_epsilon(
-    question: Asked, central: Decimal, delta: float, honest: int, low: Decimal
+    question: Asked,
+    central: Decimal,
+    delta: float,
+    honest: Callable[[Mechanism], int],
+    low: Decimal,
 ) -> Decimal | None:
     """Return the largest local epsilon, from ``low`` up, whose shuffled reports keep a central one.
 
     None if none does. No more than devices accept, but for ``low`` itself.
+
+    Parameters
+    ----------
+    honest : callable
+        How many devices hide each other where they report by a mechanism.
     """
 
     def within(epsilon: Decimal) -> bool:
-        return keeps(question.at(epsilon), honest, delta, central)
+        mechanism = question.at(epsilon)
+        return keeps(mechanism, honest(mechanism), delta, central)
 
     return GRID.largest(within, low, max(low, EPSILON_MAX))
 
@@ -119,6 +131,8 @@ def keeps(mechanism: Mechanism, honest: int, delta: float, central: Decimal) -> 
     """Return whether the certified bound on shuffled reports is at most a central epsilon."""
     from ..shuffling.inverse import holds
 
+    if honest < 1:
+        return False
     if (mechanism.epsilon_first or mechanism.epsilon) <= central:
         return True
     return holds(mechanism, min(honest, LARGEST_CROWD), delta, float(central) * _MARGIN)
@@ -132,7 +146,12 @@ def honest(crowd: int, fake_share: Decimal) -> int:
     ParameterError
         If nobody does.
     """
-    left = math.floor((1 - Fraction(fake_share)) * crowd)
+    left = unfaked(crowd, fake_share)
     if left < 1:
         raise ParameterError(f"fake_share must leave one honest device of {crowd:,}: {fake_share}")
     return left
+
+
+def unfaked(crowd: int, fake_share: Decimal) -> int:
+    """Return how many of a crowd are left; none, perhaps."""
+    return math.floor((1 - Fraction(fake_share)) * crowd)

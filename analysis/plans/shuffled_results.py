@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from deniable.protocol.exact import canonical
 
-from ..figures import at_least, at_most, percent_at_most
+from ..figures import at_least, at_most, counted, percent_at_most
 from ..reading import read
 from ..render import Record, Section
 from . import proposals
@@ -122,10 +122,12 @@ class LocalPlan:
 
 def trust(crowd: int, honest: int) -> Iterator[str]:
     """Say who must be trusted with what for a bound on shuffled reports to hold."""
-    share = f"all {crowd:,}" if honest == crowd else f"{honest:,} of {crowd:,}"
+    share = f"{honest:,} of {counted(crowd, 'device')}"
+    if honest == crowd:
+        share = "the 1 device" if crowd == 1 else f"all {crowd:,} devices"
     yield (
         "Trusted: the shuffler, to mix the reports and to forget order, time and sender before "
-        f"anybody looks; and {share} devices, to answer once each, with noise of their own that "
+        f"anybody looks; and {share}, to answer once each, with noise of their own that "
         "nobody knows."
     )
     yield (

@@ -12,10 +12,11 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from deniable.protocol.errors import Problem
+from deniable.protocol.limits import EPSILON_MAX
 
 from ..estimators import FAKE_SHARE
 from ..figures import at_most
-from ..reading import MEANINGLESS, NO_GUARANTEE
+from ..reading import beyond
 from ..render import Record, Section
 from ..results import EPSILON_UNIT, FIRST_UNIT
 from . import proposals
@@ -46,6 +47,8 @@ class QuestionPlan:
         Of a frequency, or of a mean as a share of its range.
     central_epsilon : float or None
         A certified bound on what the shuffled reports of one period reveal of one device.
+    capped : bool
+        Whether more epsilon would be allowed, but devices accept no more.
     why : str
         Why nothing could be planned; the question is then left as it is.
     """
@@ -57,6 +60,7 @@ class QuestionPlan:
     devices: int | None = None
     margin: Decimal | None = None
     central_epsilon: float | None = None
+    capped: bool = False
     why: str = ""
 
     def record(self) -> Record:
@@ -70,6 +74,7 @@ class QuestionPlan:
             "margin": None if self.margin is None else float(self.margin),
             "central_epsilon": self.central_epsilon,
             "success_cap": self.proposal.reading.success_cap,
+            "capped": self.capped,
             "why": self.why,
         }
 
@@ -106,7 +111,7 @@ class SurveyPlan:
 
     columns: ClassVar[tuple[str, ...]] = (
         "question", "version", "epsilon_now", *proposals.COLUMNS, "devices", "margin",
-        "central_epsilon", "success_cap", "why",
+        "central_epsilon", "success_cap", "capped", "why",
     )  # fmt: skip
 
     def records(self) -> list[Record]:
@@ -121,7 +126,9 @@ class SurveyPlan:
             "target": self.target,
             "epsilon_unit": EPSILON_UNIT,
             "epsilon_first_unit": FIRST_UNIT,
-            "questions": self.records(),
+            "questions": [
+                {**q.record(), "reading": q.proposal.reading.document()} for q in self.questions
+            ],
             "total_epsilon": float(self.total_epsilon),
             "total_epsilon_unit": "of one device, from all reports about all unchanging answers",
             "lines": list(self.lines),
@@ -181,8 +188,13 @@ class SurveyPlan:
         for q in self.questions:
             if q.why:
                 yield f"{q.question} stays as it is: {q.why}."
+            if q.capped:
+                yield (
+                    f"{q.question}: more would be allowed, but {EPSILON_MAX} is the most that "
+                    "devices accept."
+                )
             if not q.proposal.reading.meaningful:
-                yield f"{q.question}: epsilon above {MEANINGLESS:g} is {NO_GUARANTEE}."
+                yield f"{q.question}: {beyond(q.proposal.epsilon)}."
 
     def _remarks(self) -> Iterator[str]:
         if any(q.proposal.epsilon != q.epsilon_now for q in self.questions):

@@ -6,15 +6,18 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from os import PathLike
-from pathlib import Path
 from typing import SupportsIndex
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.exact import canonical, total
+from deniable.protocol.limits import EPSILON_MAX
 from deniable.protocol.question import Question
 
 from .. import inputs
+from ..figures import counted
 from ..inputs import Number
+from ..reading import beyond
+from ..totals.spans import touched
 from .asked import Asked
 from .assembling import assembled, plan_each, planned
 from .digits import rounded_down
@@ -48,8 +51,12 @@ def plan_survey_shares(
     total_epsilon : Decimal, int, float or str
         E, of one person: all reports of all their devices about all questions.
     sharing : "equal" or "proportional"
-    days, changes, devices_per_person
-        As of :func:`plan_shares`; without ``days`` for ever.
+    days : int, optional
+        Calendar days, of which each of a question's periods takes one report, as of
+        :func:`deniable.analysis.survey_total_epsilon`; otherwise for ever. A question asked once
+        has one report either way.
+    changes, devices_per_person
+        As of :func:`plan_shares`.
 
     Returns
     -------
@@ -68,7 +75,7 @@ def plan_survey_shares(
     t = None if days is None else inputs.integer("days", days, 1, inputs.MAX_DAYS)
     c = None if changes is None else inputs.integer("changes", changes, 0, inputs.MAX_DAYS)
     m = inputs.integer("devices_per_person", devices_per_person, 1, MAX_DEVICES_PER_PERSON)
-    draft = read_draft(Path(path))
+    draft = read_draft(inputs.path("survey", path))
     questions = draft.survey.questions.values()
     together = Fraction(total(question.epsilon for question in questions))
     most: list[int] = []
@@ -77,20 +84,35 @@ def plan_survey_shares(
         share = Fraction(1, len(questions))
         if sharing == "proportional":
             share = Fraction(question.epsilon) / together
-        epsilon, d = affordable(asked, share * Fraction(allowed) / m, t, c, "total_epsilon")
+        each = share * Fraction(allowed) / m
+        reports = _reports(question, t)
+        epsilon, d = affordable(asked, each, reports, c, f" for {question.id}")
         most.append(d)
-        return planned(question, asked, epsilon)
+        capped = epsilon == EPSILON_MAX and epsilon * d < each
+        return replace(planned(question, asked, epsilon), capped=capped)
 
     answers = "no answer changes" if c is None else f"an answer has at most {c} changes, all public"
-    lasting = "any number of reports" if t is None else f"{t:,} reports"
+    lasting = "any number of days" if t is None else counted(t, "day")
     target = (
-        f"total epsilon {canonical(allowed)} of one person from all reports of all their devices "
-        f"({m}), {lasting} each"
+        f"total epsilon {canonical(allowed)} of one person from all reports of "
+        f"{'their device' if m == 1 else f'all their {m:,} devices'} in {lasting}, one in each "
+        "period of a question"
     )
-    notes = (f"Shared {'equally' if sharing == 'equal' else 'in proportion'}; {answers}",)
+    excess = beyond(allowed)
+    notes = (
+        f"Shared {'equally' if sharing == 'equal' else 'in proportion'}; {answers}",
+        *([f"Of the total: {excess}"] if excess else []),
+    )
     ready = plan_each(draft, plan)
     ceiling = rounded_down(Fraction(allowed) / m) if max(most) == 1 else Decimal(0)
     return assembled(draft, "epsilon_per_question", target, ready, notes, ceiling)
+
+
+def _reports(question: Question, days: int | None) -> int | None:
+    """Return how many reports of one device a question can take; None if ever more."""
+    if question.period == "once":
+        return 1
+    return None if days is None else touched(question.period, days)
 
 
 def plan_survey_margins(
@@ -147,12 +169,12 @@ def plan_survey_margins(
         reached = wanted.margin(found.proposal.mechanism, n)
         return replace(found, devices=n, margin=reached)
 
-    draft = read_draft(Path(path))
+    draft = read_draft(inputs.path("survey", path))
     sure = f"{float(wanted.z):.4g} standard errors"
     who = "of a fixed population" if fixed_population else "sampled independently"
     where = "the worst frequency" if frequency is None else f"frequency {frequency}"
     goal = "margins" if within is None else f"margin ±{canonical(within)}"
-    target = f"{goal} with {n:,} devices in one period"
+    target = f"{goal} with {counted(n, 'device')} in one period"
     notes = (
         f"margin: {sure} of one frequency, or of a mean as a share of its range, at {where}; "
         f"devices {who}",

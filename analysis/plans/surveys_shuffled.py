@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from os import PathLike
-from pathlib import Path
 from typing import SupportsIndex
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.exact import canonical
+from deniable.protocol.limits import EPSILON_MAX
 from deniable.protocol.question import Question
 
 from .. import inputs
@@ -17,7 +17,7 @@ from .asked import Asked
 from .assembling import assembled, plan_each, planned
 from .editions import read_draft
 from .shuffled import honest, planned_local
-from .shuffled_results import CENTRAL_UNIT, trust
+from .shuffled_results import CENTRAL_UNIT, delta_caveats, trust
 from .survey_results import QuestionPlan, SurveyPlan
 
 
@@ -64,9 +64,10 @@ def plan_survey_local(
         except ParameterError as exc:
             return planned(question, asked, question.epsilon, str(exc))
         found = planned(question, asked, local.epsilon)
-        return replace(found, devices=n, central_epsilon=local.upper)
+        capped = local.epsilon == EPSILON_MAX and local.upper < central
+        return replace(found, devices=n, central_epsilon=local.upper, capped=capped)
 
-    draft = read_draft(Path(path))
+    draft = read_draft(inputs.path("survey", path))
     target = (
         f"central epsilon {canonical(central)} of one device in each question, delta = {fail:g}"
     )
@@ -74,5 +75,6 @@ def plan_survey_local(
         f"central epsilon: a certified bound, {CENTRAL_UNIT}, except with probability delta; "
         "what a device answers to several questions adds up, and min_crowd has to see to the crowd",
         *(line.rstrip(".") for line in trust(n, hiding)),
+        *(f"Warning: {caveat}" for caveat in delta_caveats(fail, n)),
     )
     return assembled(draft, "local_epsilon", target, plan_each(draft, plan), notes, crowd=n)

@@ -100,6 +100,11 @@ def best_upper(mechanism: Mechanism, crowd: int, delta: float) -> tuple[float, s
         found = solve(above(classes, counted, delta), delta, best, upper=True)
         if found < best:
             best, method = found, classes.name
+    if crowd > counted:
+        method += f", for a crowd of {counted:,}: more hide no worse"
+        for form in closed_forms(mechanism, report_epsilon(mechanism), crowd, delta):
+            if form.epsilon is not None and form.epsilon < best:
+                best, method = form.epsilon, f"closed form of {form.name}"
     return best, method
 
 

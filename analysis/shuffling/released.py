@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from decimal import Decimal
-from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.exact import canonical
@@ -17,37 +16,10 @@ from ..inputs import Number
 from ..number_results import NumberEstimates
 from ..results import EPSILON_UNIT, Estimates
 from .bounds import best_upper
-
-UNIT = "of one device, from its one report in this one tally, to those who see the tally alone"
+from .crowd import ReleasedCrowd
+from .trust import too_large
 
 _Estimates = TypeVar("_Estimates", Estimates, NumberEstimates)
-
-
-@dataclass(frozen=True, slots=True)
-class ReleasedCrowd:
-    """The certified epsilon of one released tally.
-
-    Attributes
-    ----------
-    upper : float
-        Rounded up.
-    delta : float
-        With which it may fail.
-    crowd : int
-        Devices in the smallest of the tallies that the estimates rest on.
-    method : str
-    unit : str
-    """
-
-    upper: float
-    delta: float
-    crowd: int
-    method: str
-    unit: str = UNIT
-
-    def record(self) -> dict[str, Any]:
-        """Return the bound as JSON."""
-        return asdict(self)
 
 
 def released(tallies: Sequence[Tally], delta: float) -> ReleasedCrowd:
@@ -78,17 +50,26 @@ def with_crowds(
     if pool is not None:
         raise ParameterError("shuffle_delta is for one tally: leave out pool, or shuffle_delta")
     fail = float(inputs.between("shuffle_delta", delta, "1e-100", "1"))
-    return tuple(_with(one, released(own, fail)) for one, own in zip(made, chosen, strict=True))
+    return tuple(_with(one, own, fail) for one, own in zip(made, chosen, strict=True))
 
 
-def _with(made: _Estimates, crowd: ReleasedCrowd) -> _Estimates:
-    return replace(made, shuffled=crowd, notes=(*made.notes, _sentence(made.epsilon, crowd)))
+def _with(made: _Estimates, own: Sequence[Tally], delta: float) -> _Estimates:
+    crowd: ReleasedCrowd = released(own, delta)
+    notes = (*made.notes, *_sentences(own, crowd))
+    return replace(made, shuffled=crowd, notes=notes)
 
 
-def _sentence(epsilon: Decimal, crowd: ReleasedCrowd) -> str:
-    return (
-        f"Shuffled in a crowd of {crowd.crowd:,}: epsilon at most {at_most(crowd.upper)} "
-        f"{crowd.unit}, except with probability delta = {crowd.delta:g}, if the collector is "
-        "honest and all devices are. Memoized noise is the same in every other period's tally: "
-        f"over several only epsilon {canonical(epsilon)} {EPSILON_UNIT} holds."
+def _sentences(own: Sequence[Tally], one: ReleasedCrowd) -> Iterator[str]:
+    which = "" if len(own) == 1 else f", the smallest of {len(own)} tallies"
+    yield (
+        f"Shuffled in a crowd of {one.crowd:,}{which}: epsilon at most {at_most(one.upper)} "
+        f"{one.unit}, except with probability delta = {one.delta:g}, if the collector is "
+        "honest and all devices are."
     )
+    question = own[0].question
+    if question.period != "once":
+        yield (
+            "Memoized noise is the same in every other period's tally: over several only epsilon "
+            f"{canonical(question.epsilon)} {EPSILON_UNIT} holds."
+        )
+    yield from too_large(one.delta, one.crowd)

@@ -17,23 +17,9 @@ from ..figures import at_least, at_most, percent_at_most
 from ..reading import NO_GUARANTEE, read
 from ..render import Record, Section
 from ..results import EPSILON_UNIT, FIRST_UNIT, units
+from .classes import LARGEST_CROWD
 from .closed_forms import ClosedForm
-
-NEIGHBOURS = "neighbours: two crowds of the same size in which one device has another answer"
-
-
-def assumptions(crowd: int, honest: int) -> tuple[str, ...]:
-    """Say who must be trusted with what."""
-    fake = "" if honest == crowd else f" ({crowd - honest:,} of {crowd:,} are taken to be fake)"
-    return (
-        "The collector, or whoever mixes the reports, is honest, forgets sender, order and time, "
-        "and does not collude with the network that carries them",
-        "Reports carry no stable identifier",
-        f"The crowd is of {honest:,} honest devices, not of reports: one report each; fake "
-        f"devices hide nobody, and shrink it{fake}",
-        "Each report's noise is fresh, and independent of all other devices'",
-        "Without any of these, epsilon of the unshuffled reports holds",
-    )
+from .trust import NEIGHBOURS, assumptions, too_large
 
 
 @dataclass(frozen=True)
@@ -139,7 +125,9 @@ class ShuffleEpsilon:
     def _notes(self) -> Iterator[str]:
         m, fail = self.mechanism, f"delta = {self.delta:g}"
         yield f"Certified, except with probability {fail}, by: {self.method}."
-        if self.lower is None:
+        if self.lower is None and self.honest > LARGEST_CROWD:
+            yield f"No lower bound is computed for more than {LARGEST_CROWD:,} devices."
+        elif self.lower is None:
             yield "No lower bound is known for this mechanism."
         else:
             yield (
@@ -167,8 +155,4 @@ class ShuffleEpsilon:
             )
         if not read(self.upper).meaningful:
             yield f"Epsilon above 10 is {NO_GUARANTEE}."
-        if self.delta * self.crowd >= 1:
-            yield (
-                f"Warning: delta = {self.delta:g} is not below 1/{self.crowd:,}: a mechanism that "
-                "publishes the true answer of somebody chosen at random would pass."
-            )
+        yield from too_large(self.delta, self.crowd)

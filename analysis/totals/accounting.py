@@ -160,5 +160,6 @@ def delta_warnings(delta: float | None, devices: int | None) -> Iterator[str]:
     if delta is not None and devices is not None and Decimal(repr(delta)) * devices >= 1:
         yield (
             f"delta = {delta:g} is not below 1/devices = {1 / devices:.3g}: among {devices:,} "
-            f"people the fresh bounds can fail for {delta * devices:,.0f}"
+            f"{'person' if devices == 1 else 'people'} the fresh bounds can fail for "
+            f"{delta * devices:,.0f}"
         )

@@ -25,4 +25,5 @@ def composed(parts: Sequence[Part], delta: float | None) -> tuple[Composition, .
 def winner(every: Sequence[Composition]) -> Bound:
     """Return the least of some compositions; basic composition always gives one."""
     best = next(one for one in every if one.winner)
-    return Bound(best.epsilon or 0.0, best.name, best.delta or 0.0)
+    surely = next((one.epsilon for one in every if not one.delta), None) if best.delta else None
+    return Bound(best.epsilon or 0.0, best.name, best.delta, surely)

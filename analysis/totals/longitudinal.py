@@ -26,11 +26,21 @@ _ROUNDED_UP = 1 + 2.0**-46  # dozens of roundings, each of one part in 2^53
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """An epsilon, the theorem it comes from, and the probability with which it may fail."""
+    """An epsilon, the theorem it comes from, and the probability with which it may fail.
+
+    Attributes
+    ----------
+    epsilon : float
+    name : str
+    delta : float
+    surely : float or None
+        Where it may fail, a larger epsilon that never does.
+    """
 
     epsilon: float
     name: str
     delta: float = 0.0
+    surely: float | None = None
 
 
 def unchanging(mechanism: Mechanism, reports: int) -> float:

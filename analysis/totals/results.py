@@ -13,7 +13,7 @@ from typing import Any
 from deniable.protocol.exact import canonical
 
 from ..accountants.compositions import Composition
-from ..reading import Reading, read
+from ..reading import Reading, both, read
 from ..render import Record, Section
 from .longitudinal import Bound
 
@@ -49,11 +49,19 @@ class Row:
         return found[noise]
 
     def reading(self, noise: str) -> Reading | None:
-        """Return what that epsilon means; None where there is no bound."""
+        """Return what that epsilon means; None where there is no bound.
+
+        Of fresh noise figure by figure the better of what its bound means and what that means
+        which never fails.
+        """
         epsilon = self.epsilon(noise)
         if epsilon is None:
             return None
-        return read(epsilon, self.fresh.delta if noise == "fresh" else 0.0)
+        if noise != "fresh":
+            return read(epsilon)
+        reading = read(epsilon, self.fresh.delta)
+        surely = self.fresh.surely
+        return reading if surely is None else both(reading, read(surely))
 
     def verdict(self, noise: str) -> str:
         """Return nothing, or what is to be said of that column."""

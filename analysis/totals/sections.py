@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from ..accountants.compositions import Composition
 from ..figures import at_most, percent_at_most, power_at_most
-from ..reading import FALSE_POSITIVES, MEANINGLESS, NO_GUARANTEE, odds_exponent
+from ..reading import FALSE_POSITIVES, MEANINGLESS, NO_GUARANTEE
 from ..render import Section
 from .results import NO_BOUND, Row, TotalEpsilon
 
@@ -69,12 +69,13 @@ def readings_section(rows: Sequence[Row], noises: tuple[str, ...]) -> Section:
         f"can be found while {100 * FALSE_POSITIVES:g} % of those with the other are accused "
         "falsely.",
     ]
-    deltas = {row.fresh.delta for row in rows} - {0.0} if "fresh" in noises else set()
+    readings = (row.reading("fresh") for row in rows if "fresh" in noises)
+    fails = {reading.odds_fail for reading in readings if reading is not None}
     notes += [
         f"With a delta the odds of fresh noise may change by more with a probability of at most "
-        f"2 delta = {2 * delta:g}."
-        for delta in sorted(deltas)
-        if 2 * delta < 1
+        f"2 delta = {fail:g}."
+        for fail in sorted(fails)
+        if 0 < fail < 1
     ]
     return Section(
         "What an epsilon of each lets an attacker do at best", columns, lines, tuple(notes)
@@ -85,7 +86,7 @@ def _reading(row: Row, noise: str) -> tuple[str, ...]:
     reading = row.reading(noise)
     if reading is None:
         return (row.protects, noise, NO_BOUND, NO_BOUND, "100 %", "100 %", "")
-    exponent = odds_exponent(reading.epsilon, reading.delta)
+    exponent = reading.odds_exponent
     return (
         row.protects,
         noise,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..figures import counted
 from ..render import Section
 from .sections import (
     NOISE_NOTES,
@@ -27,15 +28,15 @@ def sections_of_survey(total: SurveyTotalEpsilon) -> tuple[Section, ...]:
     return (
         *(_question(question) for question in total.questions),
         rows_section(
-            f"Epsilon of {_whose(total)} after {_days(total.days)}: all "
-            f"{len(total.questions)} questions of {total.survey}",
+            f"Epsilon of {_whose(total)} after {_days(total.days)}: {_every(len(total.questions))} "
+            f"of {total.survey}",
             total.rows,
             total.noises,
             (*notes, "", *unit_notes(total.rows), "", total.ceiling),
         ),
         readings_section(total.rows, total.noises),
         compositions_section(
-            f"Fresh noise, composed over the {_reports(total)} of all questions"
+            f"Fresh noise, composed over the {_reports(total)} of {_every(len(total.questions))}"
             f"{_each(total.devices_per_person)} about values that never change",
             total.compositions,
             tuple(delta_remarks(total.compositions, total.delta, total.devices, total.warnings)),
@@ -45,7 +46,7 @@ def sections_of_survey(total: SurveyTotalEpsilon) -> tuple[Section, ...]:
 
 def _question(question: QuestionTotal) -> Section:
     total = question.total
-    count = "1 report" if total.days == 1 else f"{total.days:,} reports"
+    count = counted(total.days, "report")
     return rows_section(
         f"{question.question} (version {question.version}): epsilon of {count}, "
         f"{_PERIODS[question.period]}{_each(total.devices_per_person)}; {total.described}",
@@ -65,7 +66,11 @@ def _note(noise: str) -> str:
 
 
 def _reports(total: SurveyTotalEpsilon) -> str:
-    return f"{sum(question.total.days for question in total.questions):,} reports"
+    return counted(sum(question.total.days for question in total.questions), "report")
+
+
+def _every(questions: int) -> str:
+    return "the 1 question" if questions == 1 else f"all {questions:,} questions"
 
 
 def _each(devices: int) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from os import PathLike
-from pathlib import Path
 from typing import SupportsIndex
 
 from deniable.protocol.exact import total
@@ -81,7 +80,7 @@ def survey_total_epsilon(
     ParameterError
         If a parameter is out of range.
     """
-    survey = load_survey(Path(path))
+    survey = load_survey(inputs.path("survey", path))
     span = inputs.integer("days", days, 1, inputs.MAX_DAYS)
     assumed = assumptions(changes, delta, devices_per_person, span)
     crowd = number_of(devices)

@@ -62,9 +62,7 @@ class Probe:
             "questions": [_described(question) for question in self._survey.questions.values()],
         }
 
-    def sample(
-        self, count: int, days: list[Document], broken: bool = False, secrets: bool = False
-    ) -> Document:
+    def sample(self, count: int, days: list[Document], broken: bool = False) -> Document:
         """Let new devices live, answer the same, and return what would leave them.
 
         Parameters
@@ -75,27 +73,35 @@ class Probe:
             For each period, the answers by question.
         broken : bool
             Break the randomizer on purpose.
-        secrets : bool
-            Whether to return the secrets too.
         """
         if broken:
             with rehearsal.broken(self._survey):
-                return self.sample(count, days, secrets=secrets)
+                return self.sample(count, days)
         asked = [self._values(day) for day in days]
-        devices = [self._device(asked, secrets) for _ in range(count)]
-        return {"devices": devices}
+        return {"devices": [self._device(asked) for _ in range(count)]}
 
-    def live(self, days: list[Document], count: int = 1) -> Document:
-        """Let new devices live through the same days and events; return what they sent.
+    def lives(self, plans: list[list[Document]]) -> Document:
+        """Let a new device live for each plan, and return its secret too.
 
         Parameters
         ----------
-        days : list of dict
-            ``answers`` by question, and ``events`` before them.
+        plans : list of list of dict
+            For each device, for each period, the answers by question.
+        """
+        asked = [[self._values(day) for day in days] for days in plans]
+        return {"devices": [self._device(days, secrets=True) for days in asked]}
+
+    def live(self, plans: list[list[Document]]) -> Document:
+        """Let a new device live through the days of each plan; return what they sent.
+
+        Parameters
+        ----------
+        plans : list of list of dict
+            For each device, for each day, ``answers`` by question and ``events`` before them.
         """
         lived = []
         with listening() as ear:
-            for _ in range(count):
+            for days in plans:
                 self._made += 1
                 name = f"life-{self._made}"
                 life = Lifetime(self._survey_path, self._folder, name, ear.url)
@@ -134,7 +140,7 @@ class Probe:
         known = [bytes.fromhex(each) for each in material]
         return {"answers": rehearsal.decided(kind, known, [(call, n) for call, n in calls])}
 
-    def _device(self, days: list[Document], secrets: bool) -> Document:
+    def _device(self, days: list[Document], secrets: bool = False) -> Document:
         self._made += 1
         store = self._folder / f"device-{self._made}.db"
         try:
@@ -175,6 +181,7 @@ def _described(question: Question) -> Document:
         else canonical(question.epsilon_first),
         "period": question.period,
         "hash": question.hash,
+        "askable": rehearsal.askable(question),
     }
 
 
@@ -193,6 +200,7 @@ def _version() -> str:
 _ORDERS: dict[str, Callable[..., Document]] = {
     "describe": Probe.describe,
     "sample": Probe.sample,
+    "lives": Probe.lives,
     "live": Probe.live,
     "answer": Probe.answer,
     "leakage": Probe.leakage,

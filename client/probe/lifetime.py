@@ -12,8 +12,9 @@ import shutil
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -48,10 +49,10 @@ class Day:
 
 @dataclass
 class Ear:
-    """A collector that accepts everything and notes what it is sent."""
+    """A collector that accepts everything and notes what it is sent: read, and byte by byte."""
 
     url: str = ""
-    documents: list[dict[str, Any]] = field(default_factory=list)
+    heard: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass
@@ -83,17 +84,21 @@ class Lifetime:
         """Return the requests and, day by day, the secret of every store."""
         requests: list[dict[str, Any]] = []
         secrets: list[list[str]] = []
+        days_of: dict[str, int] = {}
         try:
             for number, now in enumerate(moments(self._survey, len(days))):
                 self._clock.now = now
-                current = {period_at(kind, now).key for kind in KINDS}  # others are defaults
+                current = {period_at(kind, now).key for kind in KINDS}
+                days_of = dict.fromkeys(current, number) | days_of
                 self._happen(days[number])
                 for which, line in enumerate(self._lines):
-                    before = len(ear.documents)
+                    before = len(ear.heard)
                     self._answer(line, days[number])
-                    for document in ear.documents[before:]:
-                        if document["period"] in current:
-                            requests.append({"line": which, "day": number, **_noted(document)})
+                    for heard in ear.heard[before:]:
+                        of = days_of.get(heard["period"])  # None: a default
+                        due = heard["period"] in current
+                        about = {"line": which, "day": number, "due": due, "of": of}
+                        requests.append({**about, **heard})
                 secrets.append([secret_of(line.store) for line in self._lines])
         finally:
             for line in self._lines:
@@ -178,9 +183,11 @@ def listening() -> Iterator[Ear]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            document = json.loads(gzip.decompress(body))
-            ear.documents.append(document)
-            verdict = {"accepted": len(document["reports"]), "duplicate": 0, "rejected": []}
+            noted = _noted(body)
+            ear.heard.append(
+                {**noted, "path": self.path, "headers": self.headers.items(), "body": body.hex()}
+            )
+            verdict = {"accepted": noted.pop("count"), "duplicate": 0, "rejected": []}
             reply = json.dumps(verdict).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
@@ -205,10 +212,16 @@ def listening() -> Iterator[Ear]:
         thread.join()
 
 
-def _noted(document: dict[str, Any]) -> dict[str, Any]:
-    """Return what of a request an audit looks at."""
-    reports = {report["question"]: report["response"] for report in document["reports"]}
-    return {"period": document["period"], "device": document["device"], "reports": reports}
+def _noted(body: bytes) -> dict[str, Any]:
+    """Return what a collector would read in a request: nothing, if it cannot be read."""
+    noted: dict[str, Any] = {"period": "", "device": "", "reports": {}, "count": 1}
+    with suppress(ValueError, OSError, EOFError, LookupError, TypeError, zlib.error):
+        document = json.loads(gzip.decompress(body))
+        reports = {report["question"]: report["response"] for report in document["reports"]}
+        noted["count"] = len(document["reports"])
+        noted |= {"period": str(document["period"]), "device": str(document["device"])}
+        noted["reports"] = reports
+    return noted
 
 
 def _tell(child: subprocess.Popen[str], order: Mapping[str, object]) -> None:

@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,11 @@ from deniable.protocol import draws
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.exact import SCALE
 from deniable.protocol.periods import midnight, period_at
+from deniable.protocol.question import Question
 from deniable.protocol.survey import Survey
 
 from ..client import Client, utc_now
+from ..pacing import plausible
 
 NOWHERE = "http://127.0.0.1:9"
 """Where the reports of devices that send nothing would go."""
@@ -32,7 +34,11 @@ NOWHERE = "http://127.0.0.1:9"
 Values = Mapping[str, Any]
 """What a device answers, by question."""
 
-_STEPS = {"month": 31, "week": 7, "day": 1, "once": 1}
+_STEP = timedelta(days=31)
+"""Between two days of a device: another period of every kind."""
+
+_BEGINNING = datetime(2020, 1, 1, tzinfo=UTC)
+"""No client believes a clock that shows an earlier moment."""
 
 
 @dataclass
@@ -45,15 +51,36 @@ class Hand:
         return self.now
 
 
+MOST_DAYS = 5
+"""Days that a device of an audit lives at most."""
+
+
 def moments(survey: Survey, count: int) -> list[datetime]:
     """Return moments in as many periods of every question, the last not long past.
 
-    They lie before anything expires. Questions asked once have one period only.
+    They lie before anything expires that is :func:`askable`. Questions asked once have one period
+    only.
+
+    Raises
+    ------
+    ParameterError
+        If nothing is.
     """
-    questions = survey.questions.values()
-    last = min([utc_now(), *(midnight(q.expires) + timedelta(hours=12) for q in questions)])
-    step = timedelta(days=max(_STEPS[q.period] for q in questions))
-    return [last - step * before for before in reversed(range(count))]
+    questions = [question for question in survey.questions.values() if askable(question)]
+    if not questions:
+        raise ParameterError("every question expired before a device could have answered it")
+    last = min(utc_now(), *map(_last_noon, questions))
+    return [last - _STEP * before for before in reversed(range(count))]
+
+
+def askable(question: Question) -> bool:
+    """Return whether clocks that a client believes leave a device days enough to answer on."""
+    last = min(utc_now(), _last_noon(question))
+    return last - _STEP * (MOST_DAYS - 1) > _BEGINNING and plausible(last)
+
+
+def _last_noon(question: Question) -> datetime:
+    return midnight(question.expires) + timedelta(hours=12)
 
 
 def live(survey: Survey, store: Path, days: Sequence[Values]) -> dict[str, list[Any]]:

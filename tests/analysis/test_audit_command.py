@@ -9,6 +9,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +130,10 @@ def test_bits_that_share_randomness_are_caught_by_the_trials(asked: Path, tmp_pa
     [
         (("--trials", "10"), "trials must be a whole number in 100..100000000: 10"),
         (("--confidence", "1"), "confidence must be above 0 and below 1: 1"),
+        (
+            ("--confidence", "0.9999999999999999999"),
+            "confidence must be at most 0.999999999999999, for 0.9999999999999999999 rounds to 1",
+        ),
         (("--question", "light"), "question: the survey asks no 'light'; use one of dark"),
         (("--seed", "-1"), "seed must be a whole number in"),
         (("--python", "/nowhere/python"), "/nowhere/python: cannot be started"),
@@ -140,6 +147,13 @@ def test_what_cannot_be_audited_is_one_line(
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"Error: {says}")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_help_says_what_status_1_means() -> None:
+    told = " ".join(CliRunner().invoke(main, ["audit", "--help"]).output.split())
+    assert "The exit status is 1 if a violation was found." in told
+    assert "The exit status is 1 as well if the audit could not be run" in told
+    assert 'In JSON, "violation" tells.' in told
 
 
 def test_a_wrong_call_is_usage() -> None:
@@ -170,6 +184,48 @@ def test_too_few_trials_say_so_and_progress_is_told(
     assert "no bound from 2 reports on" in table
     with pytest.raises(ParameterError, match="trials must be a whole number"):
         audit(asked, trials=99)
+
+
+def test_a_question_that_expired_is_not_audited_and_accuses_nobody(tmp_path: Path) -> None:
+    expired = question(period="month", expires=date(2020, 2, 29))
+    path = survey_file(tmp_path / "survey.json", survey(o=question(period="once"), m=expired))
+    found = audit(path, trials=100)
+    assert not found.violation
+    once, month = found.questions
+    assert not once.verdict.text.startswith("inconclusive: not audited")
+    assert month.verdict.text == (
+        "inconclusive: not audited: expired on 2020-02-29, so no device answers it any more"
+    )
+    assert (month.measured.tests, month.promise.exact_report is None) == (0, False)
+    assert "could have seen: a true epsilon" in as_table(found)
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="looks for processes there")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_everything(asked: Path, number: signal.Signals, tmp_path: Path) -> None:
+    marker = f"audited-{os.getpid()}-{number}"
+    survey_path = tmp_path / f"{marker}.json"
+    shutil.copy(asked, survey_path)
+    line = [sys.executable, "-P", "-c", PROGRAM, "audit", "--survey", str(survey_path)]
+    with subprocess.Popen(line, stdout=subprocess.DEVNULL) as run:
+        while not (folders := stores_of(marker)):
+            assert run.poll() is None
+            time.sleep(0.05)
+        run.send_signal(number)
+    assert run.returncode == -number
+    assert stores_of(marker) == set()
+    assert not any(folder.exists() for folder in folders)
+
+
+def stores_of(marker: str) -> set[Path]:
+    """Return the folders of the probes that audit a survey of this name."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = process.read_bytes().decode(errors="replace").split("\0")
+            if "deniable.client.probe" in words and marker in words[-3]:
+                found.add(Path(words[-2]).parent)
+    return found
 
 
 def test_a_terminal_gets_a_bar_and_an_interrupt_ends_everything(asked: Path) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -13,10 +17,12 @@ from client_kit import choice, python, question, run, survey, survey_file
 
 from deniable.analysis.auditing.derivation import permanent_response
 from deniable.analysis.auditing.devices import Devices
-from deniable.analysis.auditing.findings import surprise
+from deniable.analysis.auditing.findings import surprise, surprise_of
 from deniable.analysis.auditing.linking import audit_links
 from deniable.analysis.auditing.memo import audit_memo
-from deniable.analysis.auditing.observed import Day
+from deniable.analysis.auditing.observed import Day, Life
+from deniable.analysis.auditing.plans import turn
+from deniable.analysis.auditing.requests import check_requests
 from deniable.analysis.auditing.workers import AuditError, Worker
 from deniable.protocol.survey import Survey
 
@@ -119,7 +125,7 @@ def test_days_lie_in_periods_of_their_own_before_anything_expires(tmp_path: Path
         single=question(period="once", expires=date(2021, 4, 1)),
     )
     with Devices(saved(tmp_path, asked), workers=1) as audited:
-        (device,) = audited.lives(1, [dict.fromkeys(asked.questions, True)] * 3)
+        (device,) = audited.lives([[dict.fromkeys(asked.questions, True)] * 3])
         (life,) = audited.live([Day(dict.fromkeys(asked.questions, True))] * 3)
     for name, each in asked.questions.items():
         must = permanent_response(device.secret, each, 1)
@@ -136,8 +142,99 @@ def test_reports_that_travel_alone_are_looked_at(tmp_path: Path) -> None:
     asked = survey({"batch": "question"}, a=question(), b=question(), c=question(period="once"))
     with Devices(saved(tmp_path, asked), workers=1) as audited:
         findings = audit_links(audited, asked, count=5)
-    assert [(f.check, f.kept) for f in findings][:2] == [("pseudonyms", True), ("alone", True)]
+    assert [(f.check, f.kept) for f in findings][:3] == [
+        ("pseudonyms", True),
+        ("pseudonyms", True),
+        ("alone", True),
+    ]
     assert {finding.question for finding in findings if finding.check == "content"} == {"a", "b"}
+
+
+@pytest.mark.parametrize("last", [date(2015, 1, 1), date(2020, 2, 29)])
+def test_what_expired_long_ago_accuses_nobody(last: date, tmp_path: Path) -> None:
+    asked = survey(o=question(period="once"), m=question(period="month", expires=last))
+    with Devices(saved(tmp_path, asked), workers=2) as audited:
+        assert [each.askable for each in audited.describe().questions] == [True, False]
+        findings = [*audit_memo(audited, asked, count=60, lives=1)]
+        findings += [*check_requests(audited, asked), *audit_links(audited, asked, count=2)]
+    assert {finding.kept for finding in findings} == {True, None}
+    (about_m,) = [f for f in findings if f.question == "m" and f.check == "derivation"]
+    assert about_m.kept is None
+    assert not [finding for finding in findings if finding.check == "independence"]
+
+
+def test_nothing_that_can_be_asked_is_nothing_to_look_at(tmp_path: Path) -> None:
+    asked = survey(o=question(expires=date(2015, 1, 1)))
+    with Devices(saved(tmp_path, asked), workers=1) as audited:
+        assert [*check_requests(audited, asked), *audit_links(audited, asked)] == []
+        with pytest.raises(AuditError, match="every question expired"):
+            audited.live([Day({"o": True})])
+
+
+def test_requests_of_defaults_and_of_questions_that_travel_alone_are_made_again(
+    tmp_path: Path,
+) -> None:
+    """One survey with questions of every kind, in which a default is due between the days."""
+    asked = survey(
+        daily=question(grace=3, default=True),
+        weekly=choice("a", "b", "c", period="week", mechanism="oue", epsilon_first=1, epsilon=2),
+        once=question(period="once"),
+        alone=question(period="month"),
+    )
+    with Devices(saved(tmp_path, asked), workers=2) as audited:
+        (finding,) = check_requests(audited, asked, count=3)
+        only = replace(asked, questions={"alone": asked.questions["alone"]})
+        (part,) = check_requests(audited, only, count=2)
+    assert (finding.check, finding.kept) == (part.check, part.kept) == ("requests", True)
+
+
+class Delayed(Devices):
+    """Devices whose first request arrives a day late, and once more on the day after."""
+
+    twice_at_once = False
+
+    def courses(self, plans: Sequence[Sequence[Day]]) -> list[Life]:
+        late = []
+        for life in super().courses(plans):
+            first, *others = life.everything
+            again = replace(first, day=first.day + (0 if self.twice_at_once else 2), due=False)
+            first = replace(first, day=first.day + (0 if self.twice_at_once else 1), due=False)
+            late.append(replace(life, everything=(first, again, *others)))
+        return late
+
+
+def test_what_is_sent_late_or_again_is_no_violation_but_twice_at_once_is(tmp_path: Path) -> None:
+    asked = survey(dark=question(), font=choice("a", "b", "c"))
+    with Delayed(saved(tmp_path, asked), workers=1) as audited:
+        (late,) = check_requests(audited, asked, count=2)
+        audited.twice_at_once = True
+        (twice,) = check_requests(audited, asked, count=2)
+    assert late.kept is True
+    assert twice.kept is False
+    assert "was reported 2 times in one period" in twice.line
+
+
+def test_every_value_has_its_turn() -> None:
+    for k, devices in ((2, 60), (3, 60), (16, 60), (100, 60), (180, 60), (1000, 60), (2, 1)):
+        turns = [turn(k, device, devices) for device in range(devices)]
+        counts = Counter(symbol for each in turns for symbol in each)
+        assert len(counts) == min(k, 3 * devices)
+        assert all(0 <= symbol < k for symbol in counts)
+        assert max(counts.values()) - min(counts.values()) <= devices * (k == 2) + 3
+        assert all(first != second for first, second, _ in turns)
+        assert [each[0] for each in turns][: min(k, devices)] == sorted({e[0] for e in turns})
+
+
+def test_a_folder_that_cannot_be_used_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(place: Path) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("deniable.analysis.auditing.stores._writable", full)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "full"))
+    with pytest.raises(AuditError, match=r"full: .* \(No space left on device\); set TMPDIR"):
+        Devices(saved(tmp_path, survey()), workers=1)
 
 
 def test_another_reading_of_the_survey_is_found(tmp_path: Path) -> None:
@@ -169,6 +266,13 @@ def test_the_probe_never_shows_a_traceback(tmp_path: Path) -> None:
         out, error = process.communicate(orders, timeout=30)
     assert error == ""
     assert [line.startswith('{"error": ') for line in out.splitlines()] == [True] * 4
+
+
+def test_surprise_of_different_chances_is_that_of_their_sum() -> None:
+    for same in range(11):
+        assert surprise_of(same, [0.3] * 10) == pytest.approx(surprise(same, 10, 0.3))
+    assert surprise_of(2, [0.5, 0.25]) == pytest.approx(2 / 8)
+    assert surprise_of(0, []) == 1
 
 
 def test_surprise_is_twice_the_smaller_tail() -> None:

@@ -32,7 +32,8 @@ from deniable.analysis.auditing.events import choose
 from deniable.analysis.auditing.longitudinal import Longitudinal, longitudinal
 from deniable.analysis.auditing.promise import epsilon_of, within
 from deniable.analysis.auditing.samples import Sample
-from deniable.analysis.auditing.trials import Measured, Trials, compared, devices_taken
+from deniable.analysis.auditing.sharing import compared, devices_taken
+from deniable.analysis.auditing.trials import Measured, Trials
 from deniable.analysis.auditing.verdicts import Promise, judge
 from deniable.analysis.totals.longitudinal import unchanging
 from deniable.protocol.errors import ParameterError
@@ -279,6 +280,34 @@ def test_each_bit_that_shares_a_word_has_its_own_probability() -> None:
     assert bits == pytest.approx([0.5, q, q, q], abs=0.05)
 
 
+@pytest.mark.parametrize("width", [2, 3, 8])
+def test_events_are_of_two_different_bits_and_hold_for_some_only(width: int) -> None:
+    """Two samples of the same law: whatever is chosen is a proper event."""
+    mechanism = build("oue", width, Decimal(1))
+    for seed in range(8):
+        samples = [sample(mechanism, 0, 2 * seed + side, 60) for side in range(2)]
+        event = choose(samples[0], samples[1], (0, 1), 0.01).event
+        together = sum(event.count(each) for each in samples)
+        assert 0 < together < 120
+        if event.name.startswith("bits "):
+            _, left, _, right, *_ = event.name.split()
+            assert left != right
+
+
+def test_responses_that_are_all_alike_make_no_event() -> None:
+    for name, out in (("grr", 0), ("oue", 5)):
+        mechanism = build(name, 4, Decimal(1))
+        alike = Sample(mechanism, [wire(mechanism, Response(out))] * 20)
+        silent = Sample(mechanism, [None] * 20)
+        for same in (alike, silent):
+            event = choose(same, same, (0, 1), 0.01).event
+            assert event.name == "none: all responses were alike"
+            assert event.count(same) == 0
+        told = choose(silent, alike, (0, 1), 0.01)
+        assert told.score > 0
+        assert {told.event.count(alike), told.event.count(silent)} == {0, 20}
+
+
 def test_a_response_of_no_meaning_tells_devices_apart() -> None:
     mechanism = build("oue", 4, Decimal(1))
     strange, sound = Sample(mechanism, ["nonsense"] * 400), sample(mechanism, 0, 1, 400)
@@ -384,9 +413,9 @@ def test_sides_that_differ_without_a_reason_are_noticed() -> None:
             broken: bool = False,
             progress: Callable[[int], None],
         ) -> dict[str, list[Hashable]]:
-            """Answer something else in the fifth and the last sound group, which repeat others."""
+            """Answer something else in the later groups that choose, and in the last that tests."""
             Drifting.calls += 1
-            if Drifting.calls in {5, 8}:
+            if Drifting.calls in {3, 4, 7}:
                 values = {name: 1 - symbol % 2 for name, symbol in values.items()}
             return super().sample(count, values, broken=broken, progress=progress)
 

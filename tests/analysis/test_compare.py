@@ -146,3 +146,58 @@ def test_the_command_says_whom_to_trust() -> None:
         assert words in table
     assert "differ in one person's answer" in table
     assert document["models"][0]["fake_bias"] == fake_bias(build("grr", 2, Decimal(1)))
+
+
+def test_users_are_said_to_be_of_the_noise_alone() -> None:
+    comparison = compare(epsilon=1, devices=10_000, delta="1e-6")
+    sampled = users_needed(epsilon=1, margin="0.01").users
+    assert comparison.models[0].users == 35_368 < sampled == 44_971
+    (section,) = comparison.sections()
+    assert "users for ±0.01 of noise alone" in section.columns
+    assert "what sampling adds is left out here, and counted by users-needed" in " ".join(
+        section.notes
+    )
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "caveat"),
+    [
+        ("1e-6", "local: no device accepts epsilon 0.000001: only 0.01 to 16"),
+        ("20", "shuffled: no device accepts epsilon 20: only 0.01 to 16"),
+    ],
+)
+def test_what_no_device_accepts_is_said_so(epsilon: str, caveat: str) -> None:
+    assert caveat in compare(epsilon=epsilon, devices=1000, delta="1e-6", margin="0.5").caveats
+
+
+def test_as_many_values_as_devices_accept() -> None:
+    shared: dict[str, Any] = {"devices": 10_000, "delta": "1e-6", "mechanism": "oue"}
+    assert compare(epsilon=1, values=4096, **shared).values == 4096
+    with pytest.raises(ParameterError, match=r"values must be at most 4,096, for devices accept"):
+        compare(epsilon=1, values=4097, **shared)
+
+
+def test_the_mechanism_is_chosen_no_more_often_than_two_searches_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A search among the decimals of four digits from 1 to 16 takes 15 trials."""
+    from deniable.analysis.plans.asked import Asked
+
+    tried: list[Decimal] = []
+    own = Asked.at
+
+    def at(self: Asked, epsilon: Decimal) -> Any:
+        tried.append(epsilon)
+        return own(self, epsilon)
+
+    monkeypatch.setattr(Asked, "at", at)
+    compare(epsilon=1, devices=100_000, delta="1e-6", values=300)
+    assert len(tried) <= 2 * 15 + 6
+
+
+def test_a_single_device_is_one_device() -> None:
+    text = " ".join(note for note in compare(
+        epsilon=1, devices=1, delta="1e-6", margin="0.5"
+    ).sections()[0].notes)  # fmt: skip
+    assert " 1 device, to answer once" in text
+    assert "1 devices" not in text

@@ -188,7 +188,7 @@ def test_without_a_prior_there_are_several_and_the_even_one_is_the_success_cap()
 def test_a_delta_doubles_the_odds_and_is_said() -> None:
     sure, unsure = explain(epsilon=2, prior="0.1"), explain(epsilon=2, prior="0.1", delta="1e-6")
     assert unsure.posterior.at_most == posterior(0.1, 2 + math.log(2)) > sure.posterior.at_most
-    assert unsure.document()["posterior_fails"] == 2e-6
+    assert unsure.document()["odds_fail"] == 2e-6
     assert "probability of at most 2 delta = 2e-06" in as_table(unsure)
     assert "delta" not in as_table(sure)
 

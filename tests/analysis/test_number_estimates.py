@@ -133,8 +133,8 @@ def test_json_has_stable_names(store: str) -> None:
     document = shown("estimate", "visits", "--from", store)
     assert list(document) == [
         "question", "version", "period", "segment", "n", "mechanism", "epsilon", "epsilon_first",
-        "confidence", "simultaneous", "epsilon_unit", "range", "fake_bias", "notes", "statistics",
-        "distribution",
+        "confidence", "simultaneous", "epsilon_unit", "epsilon_verdict", "range",
+        "fake_bias", "notes", "statistics", "distribution",
     ]  # fmt: skip
     assert document["range"] == {"low": 10, "high": 50, "steps": 40}
     mean, first = document["statistics"][:2]

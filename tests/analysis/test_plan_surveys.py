@@ -22,6 +22,7 @@ from deniable.analysis import (
     plan_survey_local,
     plan_survey_margins,
     plan_survey_shares,
+    survey_total_epsilon,
     total_epsilon,
     users_needed,
 )
@@ -265,3 +266,81 @@ def test_flags_of_a_survey_are_their_own(survey: Path) -> None:
     done = CliRunner().invoke(main, wrong)
     assert done.exit_code == 2
     assert "--questions cannot be given with --total-epsilon" in done.output
+
+
+ONCE = """
+[questions.height]
+version = 1
+ask = "How tall are you?"
+type = "choice"
+choices = ["short", "tall", "taller"]
+epsilon = 1.0
+mechanism = "grr"
+period = "{period}"
+expires = 2098-06-30
+"""
+
+
+@pytest.mark.parametrize(
+    ("period", "days", "answers"),
+    [("once", None, 1), ("once", 30, 1), ("month", 1, 1), ("month", 29, 2), ("month", None, 3),
+     ("week", 8, 2), ("week", 9, 3), ("day", 2, 2)],
+)  # fmt: skip
+def test_a_question_has_no_more_answers_than_reports(
+    tmp_path: Path, period: str, days: int | None, answers: int
+) -> None:
+    """grr over 3 values remembers 3 of them at most; 8 days touch 2 weeks, 9 days 3."""
+    path = tmp_path / "once.toml"
+    path.write_text(SURVEY.partition("[questions.")[0] + ONCE.format(period=period), "utf-8")
+    plan = plan_survey_shares(path, total_epsilon=6, changes=5, days=days)
+    assert plan.questions[0].proposal.epsilon == 6 / Decimal(answers)
+    if days is not None:
+        text = path.read_text("utf-8").replace("epsilon = 1.0", f"epsilon = {6 / answers}")
+        path.write_text(text, "utf-8")
+        spent = survey_total_epsilon(path, days=days, changes=5).rows[2].memoized
+        assert spent == pytest.approx(6)
+
+
+def test_days_are_those_of_a_calendar(survey: Path) -> None:
+    target = plan_survey_shares(survey, total_epsilon=6, days=30).target
+    assert target.endswith(
+        "all reports of their device in 30 days, one in each period of a question"
+    )
+    assert (
+        "2 devices in any number of days"
+        in plan_survey_shares(survey, total_epsilon=6, devices_per_person=2).target
+    )
+
+
+def test_a_kept_ratio_is_named_as_the_cause(survey: Path) -> None:
+    text = SURVEY.replace("epsilon = 2.0", "epsilon = 16").replace(
+        "epsilon_first = 1.0", "epsilon_first = 0.01"
+    )
+    survey.write_text(text.replace("max_epsilon = 8.0", "max_epsilon = 20"), encoding="utf-8")
+    with pytest.raises(ParameterError) as caught:
+        plan_survey_shares(survey, total_epsilon=2)
+    assert str(caught.value) == (
+        "total_epsilon is too small for dark_mode: it leaves 0.6666 for each answer, less than "
+        "16, the least that devices accept where epsilon_first, of one report, is 0.000625 of "
+        "epsilon: both must be 0.01 or more; ask fewer questions, or allow more"
+    )
+
+
+def test_a_question_at_the_ceiling_of_devices_is_named(survey: Path) -> None:
+    plan = plan_survey_shares(survey, total_epsilon=60)
+    said = "more would be allowed, but 16 is the most that devices accept"
+    assert " ".join(plan.sections()[0].notes).count(said) == 3
+    assert [row["capped"] for row in plan.records()] == [True] * 3
+    exact = plan_survey_shares(survey, total_epsilon=48)
+    assert exact.questions[0].proposal.epsilon == 16
+    assert said not in " ".join(exact.sections()[0].notes)
+
+
+def test_a_delta_that_exposes_somebody_is_warned_of(survey: Path) -> None:
+    shared: dict[str, Any] = {"central_epsilon": 3, "crowd": 100}
+    warned = plan_survey_local(survey, delta="0.01", **shared)
+    (warning,) = (note for note in warned.document()["notes"] if note.startswith("Warning"))
+    assert "delta = 0.01 is not below 1/100" in warning
+    assert warning in " ".join(warned.sections()[0].notes)
+    quiet = plan_survey_local(survey, delta="0.009", **shared)
+    assert not any(note.startswith("Warning") for note in quiet.notes)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from deniable.analysis import (
     plan_epsilon,
+    plan_local,
     plan_margin,
     plan_shares,
     total_epsilon,
@@ -28,6 +29,7 @@ from deniable.analysis.commands.plan import FLAGS
 from deniable.analysis.plans.asked import asked
 from deniable.analysis.plans.digits import GRID, Grid, root_rounded_up, rounded_down, rounded_up
 from deniable.analysis.plans.fresh import BOUNDS, share
+from deniable.analysis.render import as_table
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.exact import exp, floor_threshold
 from deniable.protocol.mechanisms import NO_OPTIONS, build
@@ -222,7 +224,9 @@ def test_less_than_devices_accept_is_refused() -> None:
         plan_shares(
             total_epsilon="0.5", days=30, questions=10, changes=9, values=60, mechanism="grr"
         )
-    with pytest.raises(ParameterError, match=r"devices accept no less than 0\.02"):
+    with pytest.raises(
+        ParameterError, match=r"less than 0\.02, the least that devices accept where"
+    ):
         plan_shares(total_epsilon=1, days=30, questions=100, second_round=True)
 
 
@@ -401,3 +405,27 @@ def test_one_line_of_what_is_wrong() -> None:
     done = run("--epsilon", "-1", "--devices", "10")
     assert (done.exit_code, done.output.count("\n")) == (1, 1)
     assert "epsilon must be in" in done.output
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        lambda values: plan_epsilon(margin="0.1", devices=10_000, values=values),
+        lambda values: plan_margin(epsilon=1, devices=10_000, values=values),
+        lambda values: plan_shares(total_epsilon=8, days=1, questions=1, values=values),
+    ],
+)
+def test_no_more_values_than_devices_accept(plan: Any) -> None:
+    assert plan(4096)
+    with pytest.raises(ParameterError, match=r"values must be at most 4,096, for devices accept"):
+        plan(1_000_000)
+
+
+def test_one_device_is_not_called_devices() -> None:
+    shown = as_table(plan_margin(epsilon=1, devices=1))
+    assert "with 1 device\n" in shown
+    assert "1 devices" not in shown
+    with pytest.raises(ParameterError, match=r"with 1 device: "):
+        plan_epsilon(margin="0.01", devices=1)
+    with pytest.raises(ParameterError, match=r"with 1 honest device: "):
+        plan_local(central_epsilon="0.001", delta="1e-9", crowd=1)

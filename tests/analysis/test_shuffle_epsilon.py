@@ -17,6 +17,7 @@ from tally_places import tally, write_store
 
 from deniable.analysis import estimate, shuffle_epsilon
 from deniable.analysis.cli import main
+from deniable.analysis.render import as_csv, as_table
 from deniable.analysis.shuffling.bounds import clones_bound, shuffle_bounds
 from deniable.analysis.totals.longitudinal import unchanging
 from deniable.protocol.errors import ParameterError
@@ -163,6 +164,19 @@ def test_a_delta_that_would_publish_an_answer_is_warned_of() -> None:
     )
 
 
+def test_more_devices_than_were_measured_hide_no_worse() -> None:
+    large, more = (
+        shuffle_epsilon(epsilon=2, crowd=n, delta="1e-12", values=3, mechanism="grr")
+        for n in (10**9, 10**11)
+    )
+    forms = [form.epsilon for form in more.closed_forms if form.epsilon is not None]
+    assert more.upper == min(forms) < large.upper
+    assert more.method.startswith("closed form of Feldman")
+    assert "No lower bound is computed for more than 1,000,000,000 devices" in as_table(more)
+    barely = shuffle_epsilon(epsilon=2, crowd=10**9 + 1, delta="1e-6", mechanism="grr")
+    assert barely.method.endswith("for a crowd of 1,000,000,000: more hide no worse")
+
+
 def test_starting_takes_neither_numpy_nor_scipy() -> None:
     code = (
         "import sys; from deniable.analysis.commands import shuffle_epsilon; "
@@ -192,9 +206,15 @@ def test_an_estimate_says_what_its_crowd_adds_if_it_is_asked(tmp_path: Path) -> 
         assert (crowd["upper"], crowd["method"]) == (bounds.upper, bounds.method)
         assert crowd["delta"] == 1e-6
         assert "one tally" in crowd["unit"]
-    note = result[1].notes[-1]
-    assert "Shuffled in a crowd of 1,000: epsilon at most" in note
-    assert "Memoized noise is the same in every other period's tally" in note
+    *_, shuffled, memoized = result[1].notes
+    assert "Shuffled in a crowd of 1,000, the smallest of 2 tallies: epsilon at" in shuffled
+    assert "Memoized noise is the same in every other period's tally" in memoized
+    for row in result.records():
+        assert (row["shuffle_delta"], row["shuffle_crowd"]) in ((1e-6, 100_000), (1e-6, 1000))
+        assert row["shuffled_epsilon"] in (big["upper"], small["upper"])
+    assert as_csv(result).splitlines()[0].endswith("shuffled_epsilon,shuffle_delta,shuffle_crowd")
+    careless = estimate("dark_mode", store, shuffle_delta="0.4")
+    assert "Warning: delta = 0.4 is not below 1/1,000" in careless[0].notes[-1]
     with pytest.raises(ParameterError, match="leave out pool"):
         estimate("dark_mode", store, every=True, shuffle_delta="1e-6", pool="mean")
     with pytest.raises(ParameterError, match="shuffle_delta must be above"):

@@ -259,10 +259,12 @@ def test_extremes_are_finite(name: str, epsilon: str, n: int, delta: float) -> N
     assert 0 <= found.lower <= found.upper <= float(epsilon)
 
 
-def test_a_crowd_beyond_a_thousand_million_counts_as_one_of_a_thousand_million() -> None:
+def test_a_crowd_beyond_a_thousand_million_counts_as_one_or_by_a_closed_form() -> None:
     found = shuffle_bounds(grr(2, "2"), 10**15, 1e-9)
-    assert found.upper == upper(grr(2, "2"), 10**9, 1e-9)
+    assert found.upper == fmt22(2.0, 10**15, 1e-9) < upper(grr(2, "2"), 10**9, 1e-9)
     assert found.lower is None
+    barely = shuffle_bounds(grr(2, "2"), 10**9 + 1, 1e-9)
+    assert barely.upper == upper(grr(2, "2"), 10**9, 1e-9)
 
 
 def test_where_nothing_is_known_there_is_no_lower_bound() -> None:

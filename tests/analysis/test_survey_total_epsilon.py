@@ -180,7 +180,7 @@ def test_the_command(survey: Path) -> None:
     text = " ".join(run(*line).stdout.split())
     assert "one in each ISO week that the days can touch" in text
     assert "all 3 questions of acme-editor" in text
-    assert "Fresh noise, composed over the 37 reports of all questions" in text
+    assert "Fresh noise, composed over the 37 reports of all 3 questions" in text
 
 
 def test_the_flat_rows(survey: Path) -> None:
@@ -297,3 +297,11 @@ def test_periods_of_a_million_days() -> None:
     assert touched("week", 10**6) == 142_858
     assert touched("month", 146_097 * 2 + 2) == 2 * 4800 + 2  # two whole cycles and both ends
     assert touched("once", 10**6) == 1
+
+
+def test_one_question_is_not_called_all_of_them(tmp_path: Path) -> None:
+    alone = tmp_path / "alone.toml"
+    alone.write_text(HEAD + DARK, encoding="utf-8")
+    text = " ".join(run("total-epsilon", "--survey", alone, "--days", "1").stdout.split())
+    assert "the 1 question of acme-editor" in text
+    assert "composed over the 1 report of the 1 question about" in text

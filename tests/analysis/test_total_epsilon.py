@@ -21,6 +21,7 @@ from deniable.analysis import total_epsilon
 from deniable.analysis.accountants.closed_forms import concentration
 from deniable.analysis.accountants.compositions import least
 from deniable.analysis.accountants.parts import Part
+from deniable.analysis.reading import both, read
 from deniable.analysis.render import as_table
 from deniable.analysis.totals.longitudinal import changed_day, trajectory, unchanging
 from deniable.protocol.errors import ParameterError
@@ -567,3 +568,38 @@ def test_published_divergence_of_randomized_response() -> None:
     """``epsilon tanh(epsilon/2)``, which composes."""
     once = concentration([Part(build("grr", 2, Decimal(1)), 1)])
     assert once == pytest.approx(0.46211715726000974, abs=1e-12)
+
+
+def test_each_figure_is_the_better_of_two_bounds() -> None:
+    """With a delta the odds count twice and may fail; a basic bound little above does neither."""
+    row = total_epsilon(epsilon=4, days=3, delta="1e-9").rows[1]
+    assert row.fresh.delta == 1e-9
+    assert row.fresh.epsilon < 12 == row.fresh.surely
+    reading, basic = row.reading("fresh"), read(12)
+    assert reading is not None
+    assert reading.odds_factor == basic.odds_factor == pytest.approx(162754.79, abs=0.01)
+    assert reading.odds_fail == 0
+    alone = read(row.fresh.epsilon, 1e-9)
+    assert reading.success_cap == min(alone.success_cap, basic.success_cap)
+    assert reading.advantage_cap == min(alone.advantage_cap, basic.advantage_cap)
+    assert reading.true_positive_cap == min(alone.true_positive_cap, basic.true_positive_cap)
+
+
+def test_odds_that_cannot_fail_are_not_said_to() -> None:
+    sure = " ".join(total_epsilon(epsilon=4, days=3, delta="1e-9").sections()[1].notes)
+    assert "may change by more" not in sure
+    unsure = " ".join(total_epsilon(epsilon="0.1", days=900, delta="1e-9").sections()[1].notes)
+    assert "may change by more with a probability of at most 2 delta = 2e-09" in unsure
+
+
+@given(epsilon=st.floats(1e-6, 800), more=st.floats(1, 3), delta=st.floats(1e-15, 0.99))
+def test_two_bounds_promise_no_less_than_either(epsilon: float, more: float, delta: float) -> None:
+    one, surely = read(epsilon, delta), read(epsilon * more)
+    together = both(one, surely)
+    for name in ("success_cap", "advantage_cap", "true_positive_cap"):
+        assert getattr(together, name) == min(getattr(one, name), getattr(surely, name))
+    assert together.odds_exponent is not None
+    assert (together.odds_exponent, together.odds_fail) in (
+        (one.odds_exponent, one.odds_fail), (surely.odds_exponent, 0.0),
+    )  # fmt: skip
+    assert together.odds_exponent <= surely.epsilon

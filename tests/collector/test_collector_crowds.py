@@ -83,4 +83,7 @@ def test_the_command_adds_a_column_and_says_what_it_is_of(tmp_path: Path) -> Non
             "same in every",
         ):
             assert words in explain(1e-6)
-        assert run_cli("status", *store, "--shuffle-delta", "1").returncode == 2
+        for wrong in ("1", "0", "nan", "inf", "-1", "1e-300", "x"):
+            refused = run_cli("status", *store, "--shuffle-delta", wrong)
+            assert refused.returncode == 2, wrong
+            assert "below 1, like 1e-6" in refused.stderr
