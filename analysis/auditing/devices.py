@@ -30,6 +30,7 @@ from .observed import (
     read_ratio,
     write_answers,
 )
+from .signals import uninterrupted
 from .stores import new_folder
 from .workers import Worker
 
@@ -66,17 +67,22 @@ class Devices:
     """
 
     def __init__(self, survey: Path, *, python: str = sys.executable, workers: int = 2) -> None:
-        self._folder = new_folder()
+        self._survey = Path(survey)
+        self._python = python
+        self._count = workers
+        self._folder: Path | None = None
         self._workers: list[Worker] = []
+
+    def __enter__(self) -> Devices:
         try:
-            for number in range(workers):
-                place = self._folder / str(number)
-                self._workers.append(Worker(python, Path(survey), place))
+            with uninterrupted():
+                self._folder = new_folder()
+                for number in range(self._count):
+                    place = self._folder / str(number)
+                    self._workers.append(Worker(self._python, self._survey, place))
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> Devices:
         return self
 
     def __exit__(
@@ -89,9 +95,11 @@ class Devices:
 
     def close(self) -> None:
         """End the processes and erase their stores."""
-        for worker in self._workers:
-            worker.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        with uninterrupted():
+            for worker in self._workers:
+                worker.close()
+            if self._folder is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
 
     def describe(self) -> Description:
         """Return what is audited."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from ..reading import read
 from ..render import Record, Section
 from .findings import Finding
 from .longitudinal import Longitudinal
@@ -67,6 +68,7 @@ class QuestionAudit:
         measured = self.measured
         return {
             **self.record(),
+            "epsilon_verdict": read(float(self.promise.permanent)).verdict,
             "mechanism": self.mechanism,
             "event": measured.event,
             "hits": measured.hits,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from deniable.protocol.exact import canonical
 
+from ..reading import MEANINGLESS, NO_GUARANTEE, read
 from ..render import Section
 from .longitudinal import Longitudinal
 from .promise import epsilon_of
@@ -129,6 +130,12 @@ def _verdicts(audit: Audit) -> Section:
     notes = ["Epsilons are of one report, but where a verdict says otherwise."]
     notes += [
         f"violation: {check.check}: {check.line}." for check in audit.checks if check.kept is False
+    ]
+    notes += [
+        f"{each.question}: an epsilon above {MEANINGLESS:g} of all reports about one answer is "
+        f"{NO_GUARANTEE}, kept or not."
+        for each in audit.questions
+        if not read(float(each.promise.permanent)).meaningful
     ]
     return Section("Verdicts", ("question", "verdict"), rows, tuple(notes))
 

@@ -11,7 +11,9 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from deniable.analysis.auditing.bounds import ceiling, epsilon_lower
 from deniable.analysis.auditing.devices import Devices
 from deniable.analysis.auditing.trials import Trials
 from deniable.analysis.cli import main
+from deniable.analysis.reading import NO_GUARANTEE
 from deniable.analysis.render import as_table
 from deniable.protocol.errors import ParameterError
 
@@ -182,6 +185,14 @@ def test_too_few_trials_say_so_and_progress_is_told(
     table = as_table(found)
     assert "Epsilon of one report" in table
     assert "no bound from 2 reports on" in table
+    assert NO_GUARANTEE not in table
+    (dark,) = found.questions
+    large = replace(dark, promise=replace(dark.promise, permanent=Decimal(12)))
+    assert f"reports about one answer is {NO_GUARANTEE}" in " ".join(
+        as_table(replace(found, questions=(large,))).split()
+    )
+    assert large.document()["epsilon_verdict"] == NO_GUARANTEE
+    assert dark.document()["epsilon_verdict"] == ""
     with pytest.raises(ParameterError, match="trials must be a whole number"):
         audit(asked, trials=99)
 

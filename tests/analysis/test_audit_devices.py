@@ -75,8 +75,11 @@ def test_an_answer_that_lacks_something_is_one_line(tmp_path: Path) -> None:
 
 
 def test_an_interpreter_that_is_none_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(AuditError, match="cannot be started"):
-        Devices(saved(tmp_path, survey()), python=str(tmp_path / "none"))
+    with (
+        pytest.raises(AuditError, match="cannot be started"),
+        Devices(saved(tmp_path, survey()), python=str(tmp_path / "none")),
+    ):
+        pass
 
 
 def test_a_survey_that_is_none_is_one_line(tmp_path: Path) -> None:
@@ -233,8 +236,11 @@ def test_a_folder_that_cannot_be_used_is_named(
 
     monkeypatch.setattr("deniable.analysis.auditing.stores._writable", full)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "full"))
-    with pytest.raises(AuditError, match=r"full: .* \(No space left on device\); set TMPDIR"):
-        Devices(saved(tmp_path, survey()), workers=1)
+    with (
+        pytest.raises(AuditError, match=r"full: .* \(No space left on device\); set TMPDIR"),
+        Devices(saved(tmp_path, survey()), workers=1),
+    ):
+        pass
 
 
 def test_another_reading_of_the_survey_is_found(tmp_path: Path) -> None:
