@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+
 import pytest
 from hypothesis import settings
 
@@ -12,3 +15,11 @@ pytest.register_assert_rewrite("conformance", "survey_documents")
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
 settings.register_profile("search", deadline=None, max_examples=5000)
 settings.load_profile("repeatable")
+
+# A shell that runs the suite in the background, or nohup, has these ignored, and every process the
+# tests start would inherit that.
+if threading.current_thread() is threading.main_thread():
+    for name, usual in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL)):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
