@@ -14,6 +14,7 @@ from deniable.protocol.limits import EPSILON_MAX
 from deniable.protocol.mechanisms import NO_OPTIONS, Mechanism, Options
 
 from .. import inputs
+from ..deltas import delta_caveats
 from ..estimators import FAKE_SHARE, fake_bias
 from ..figures import counted
 from ..inputs import Number
@@ -21,9 +22,9 @@ from ..plans.asked import Asked, asked
 from ..plans.digits import Grid
 from ..plans.precision import Precision, precision
 from ..plans.proposals import refused
-from ..plans.shuffled import honest, local_epsilon, unfaked
-from ..plans.shuffled_results import delta_caveats
+from ..plans.shuffled import honest, local_epsilon
 from ..reading import advantage_cap, beyond
+from ..shuffling.trust import unfaked
 from .central import analytic_sigma, gaussian_advantage, laplace_deviation
 from .results import CURATOR, Comparison, Model, sensitivity
 

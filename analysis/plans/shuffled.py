@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from decimal import Decimal
-from fractions import Fraction
 from typing import SupportsIndex
 
 from deniable.protocol.errors import ParameterError
@@ -16,13 +14,11 @@ from deniable.protocol.mechanisms import NO_OPTIONS, Mechanism, Options
 from .. import inputs
 from ..figures import counted
 from ..inputs import Number
+from ..shuffling.trust import unfaked
 from .asked import Asked, asked
 from .digits import GRID
 from .proposals import proposal
 from .shuffled_results import LocalPlan
-
-LARGEST_CROWD = 10**9
-"""More devices are counted as so many: what more hide is at least as well hidden."""
 
 _MARGIN = 1 - 2.0**-30
 """More than a search for the bound may stop short of it."""
@@ -89,12 +85,12 @@ def planned_local(
             f"{question.floor}; allow more, or ask more devices"
         )
     built = question.at(found)
-    bounds = shuffle_bounds(built, min(hiding, LARGEST_CROWD), delta)
+    bounds = shuffle_bounds(built, hiding, delta)
     return LocalPlan(
         proposal=proposal(built),
         central_epsilon=central,
         upper=bounds.upper,
-        lower=bounds.lower if hiding <= LARGEST_CROWD else None,
+        lower=bounds.lower,
         method=bounds.method,
         delta=delta,
         crowd=crowd,
@@ -135,7 +131,7 @@ def keeps(mechanism: Mechanism, honest: int, delta: float, central: Decimal) -> 
         return False
     if (mechanism.epsilon_first or mechanism.epsilon) <= central:
         return True
-    return holds(mechanism, min(honest, LARGEST_CROWD), delta, float(central) * _MARGIN)
+    return holds(mechanism, honest, delta, float(central) * _MARGIN)
 
 
 def honest(crowd: int, fake_share: Decimal) -> int:
@@ -150,8 +146,3 @@ def honest(crowd: int, fake_share: Decimal) -> int:
     if left < 1:
         raise ParameterError(f"fake_share must leave one honest device of {crowd:,}: {fake_share}")
     return left
-
-
-def unfaked(crowd: int, fake_share: Decimal) -> int:
-    """Return how many of a crowd are left; none, perhaps."""
-    return math.floor((1 - Fraction(fake_share)) * crowd)

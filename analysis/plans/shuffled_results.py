@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any, ClassVar
 
 from deniable.protocol.exact import canonical
 
+from ..deltas import delta_caveats
 from ..figures import at_least, at_most, counted, percent_at_most
 from ..reading import read
 from ..render import Record, Section
@@ -134,12 +134,3 @@ def trust(crowd: int, honest: int) -> Iterator[str]:
         "Without that trust, and over more periods of memoized answers, whose noise is the same "
         "again, only the local epsilon holds."
     )
-
-
-def delta_caveats(delta: float, people: int) -> Iterator[str]:
-    """Warn of a delta that would let a mechanism publish what somebody answered."""
-    if Fraction(delta) * people >= 1:
-        yield (
-            f"delta = {delta:g} is not below 1/{people:,}: a mechanism that publishes the true "
-            "answer of somebody chosen at random would pass"
-        )

@@ -12,12 +12,13 @@ from deniable.protocol.limits import EPSILON_MAX
 from deniable.protocol.question import Question
 
 from .. import inputs
+from ..deltas import delta_caveats
 from ..inputs import Number
 from .asked import Asked
 from .assembling import assembled, plan_each, planned
 from .editions import read_draft
 from .shuffled import honest, planned_local
-from .shuffled_results import CENTRAL_UNIT, delta_caveats, trust
+from .shuffled_results import CENTRAL_UNIT, trust
 from .survey_results import QuestionPlan, SurveyPlan
 
 

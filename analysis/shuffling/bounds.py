@@ -21,7 +21,7 @@ from deniable.protocol.mechanisms import Mechanism
 
 from .classes import LARGEST_CROWD, blankets, clones, coins, report_epsilon, third_value
 from .closed_forms import ClosedForm, closed_forms
-from .inverse import crowd_for, local_epsilon
+from .inverse import crowd_for
 
 __all__ = [
     "ClosedForm",
@@ -29,7 +29,6 @@ __all__ = [
     "best_upper",
     "clones_bound",
     "crowd_for",
-    "local_epsilon",
     "lower_bound",
     "shuffle_bounds",
 ]

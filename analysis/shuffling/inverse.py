@@ -1,20 +1,16 @@
-"""The inverse questions of a shuffled crowd: which local epsilon, and how large a crowd.
+"""Whether a shuffled crowd keeps a central epsilon, and how large it has to be.
 
 One evaluation of a delta tells whether an epsilon and a crowd are enough, so no epsilon is
-searched for inside the search.
+searched for inside a search.
 """
 
 from __future__ import annotations
 
-from decimal import ROUND_FLOOR, Context, Decimal
-
 from deniable.protocol.errors import ParameterError
-from deniable.protocol.mechanisms import Mechanism, Options, build
+from deniable.protocol.mechanisms import Mechanism
 
-from .. import inputs
 from .classes import LARGEST_CROWD, blankets, report_epsilon
 
-_DIGITS = Context(prec=5, rounding=ROUND_FLOOR)
 _MARGIN = 1 - 2.0**-30  # more than a search for the upper bound may stop short of it
 
 
@@ -30,61 +26,6 @@ def holds(mechanism: Mechanism, crowd: int, delta: float, central: float) -> boo
     )
 
 
-def local_epsilon(
-    name: str, k: int, options: Options, crowd: int, delta: float, central: Decimal | float
-) -> Decimal:
-    """Return the largest epsilon of one report for which a shuffled crowd is within ``central``.
-
-    Never less than ``central`` itself: shuffling cannot reveal more than the reports do.
-
-    Parameters
-    ----------
-    name, k, options
-        Of a mechanism of one round, as for :func:`deniable.protocol.mechanisms.build`.
-    crowd : int
-        Honest devices, one report each.
-    delta : float
-        In (0, 1).
-    central : Decimal or float
-        What the shuffled reports may reveal together.
-
-    Returns
-    -------
-    Decimal
-        Of five digits, rounded down; at most 44, the largest there is.
-
-    Raises
-    ------
-    ParameterError
-        If there is none, or no such mechanism.
-    """
-    smallest, largest = inputs.EPSILON_RANGE
-    target = inputs.exact("central", central)
-
-    def within(epsilon: Decimal) -> bool:
-        try:
-            mechanism = build(name, k, epsilon, None, options)
-        except ParameterError:
-            return False
-        return holds(mechanism, crowd, delta, float(target) * _MARGIN)
-
-    low = max(smallest, min(_DIGITS.plus(target), largest))
-    build(name, k, low, None, options)
-    if low > target and not within(low):
-        raise ParameterError(
-            f"central epsilon is too small for any epsilon of {name} over {k} values, with a "
-            f"crowd of {crowd:,}: {target}"
-        )
-    high = largest
-    if low >= largest or within(high):
-        return largest
-    while True:
-        middle = _DIGITS.plus(_DIGITS.sqrt(low * high) if high > 2 * low else (low + high) / 2)
-        if not low < middle < high:
-            return low
-        low, high = (middle, high) if within(middle) else (low, middle)
-
-
 def crowd_for(mechanism: Mechanism, central: float, delta: float) -> int:
     """Return how many honest devices bring one report of each within a central epsilon.
 
@@ -95,6 +36,8 @@ def crowd_for(mechanism: Mechanism, central: float, delta: float) -> int:
 
     Examples
     --------
+    >>> from decimal import Decimal
+    >>> from deniable.protocol.mechanisms import build
     >>> crowd_for(build("grr", 2, Decimal(2)), 0.1, 1e-6)
     12851
     """

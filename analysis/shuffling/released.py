@@ -11,13 +11,13 @@ from deniable.protocol.exact import canonical
 from deniable.protocol.tally import Tally
 
 from .. import inputs
+from ..deltas import delta_caveats
 from ..figures import at_most
 from ..inputs import Number
 from ..number_results import NumberEstimates
 from ..results import EPSILON_UNIT, Estimates
 from .bounds import best_upper
 from .crowd import ReleasedCrowd
-from .trust import too_large
 
 _Estimates = TypeVar("_Estimates", Estimates, NumberEstimates)
 
@@ -72,4 +72,5 @@ def _sentences(own: Sequence[Tally], one: ReleasedCrowd) -> Iterator[str]:
             "Memoized noise is the same in every other period's tally: over several only epsilon "
             f"{canonical(question.epsilon)} {EPSILON_UNIT} holds."
         )
-    yield from too_large(one.delta, one.crowd)
+    for caveat in delta_caveats(one.delta, one.crowd):
+        yield f"Warning: {caveat}."

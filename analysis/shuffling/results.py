@@ -13,13 +13,14 @@ from typing import Any, ClassVar
 from deniable.protocol.exact import canonical
 from deniable.protocol.mechanisms import Mechanism
 
+from ..deltas import delta_caveats
 from ..figures import at_least, at_most, percent_at_most
 from ..reading import NO_GUARANTEE, read
 from ..render import Record, Section
 from ..results import EPSILON_UNIT, FIRST_UNIT, units
 from .classes import LARGEST_CROWD
 from .closed_forms import ClosedForm
-from .trust import NEIGHBOURS, assumptions, too_large
+from .trust import NEIGHBOURS, assumptions
 
 
 @dataclass(frozen=True)
@@ -155,4 +156,5 @@ class ShuffleEpsilon:
             )
         if not read(self.upper).meaningful:
             yield f"Epsilon above 10 is {NO_GUARANTEE}."
-        yield from too_large(self.delta, self.crowd)
+        for caveat in delta_caveats(self.delta, self.crowd):
+            yield f"Warning: {caveat}."

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from decimal import Decimal
-from fractions import Fraction
 from typing import SupportsIndex
 
 from deniable.protocol.mechanisms import NO_OPTIONS, Mechanism, Options
@@ -15,6 +13,7 @@ from ..planning import resolve
 from .bounds import ShuffleBounds, shuffle_bounds
 from .days import days_bound, require_days
 from .results import ShuffleEpsilon
+from .trust import unfaked
 
 
 def shuffle_epsilon(
@@ -100,7 +99,7 @@ def shuffle_epsilon(
 
 def honest(crowd: int, fake_share: Decimal) -> int:
     """Return how many devices hide each other, the one that is protected among them."""
-    return max(1, math.floor((1 - Fraction(fake_share)) * crowd))
+    return max(1, unfaked(crowd, fake_share))
 
 
 def _over(mechanism: Mechanism, crowd: int, delta: float, days: int) -> ShuffleBounds:

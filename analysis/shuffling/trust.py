@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from decimal import Decimal
+from fractions import Fraction
 
 NEIGHBOURS = "neighbours: two crowds of the same size in which one device has another answer"
 
@@ -22,10 +24,6 @@ def assumptions(crowd: int, honest: int) -> tuple[str, ...]:
     )
 
 
-def too_large(delta: float, crowd: int) -> Iterator[str]:
-    """Warn of a delta that is no promise in so large a crowd."""
-    if delta * crowd >= 1:
-        yield (
-            f"Warning: delta = {delta:g} is not below 1/{crowd:,}: a mechanism that publishes the "
-            "true answer of somebody chosen at random would pass."
-        )
+def unfaked(crowd: int, fake_share: Decimal) -> int:
+    """Return how many of a crowd are honest; none, perhaps."""
+    return math.floor((1 - Fraction(fake_share)) * crowd)

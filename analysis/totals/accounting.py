@@ -8,13 +8,13 @@ column means nothing, so none is printed alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import SupportsIndex
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.mechanisms import NO_OPTIONS, Options
 
 from .. import inputs
+from ..deltas import too_large
 from ..inputs import Number
 from ..planning import resolve
 from .five_rows import Assumed, FiveRows
@@ -157,7 +157,7 @@ def number_of(devices: SupportsIndex | None) -> int | None:
 
 def delta_warnings(delta: float | None, devices: int | None) -> Iterator[str]:
     """Warn of a delta that lets a bound fail for somebody."""
-    if delta is not None and devices is not None and Decimal(repr(delta)) * devices >= 1:
+    if delta is not None and devices is not None and too_large(delta, devices):
         yield (
             f"delta = {delta:g} is not below 1/devices = {1 / devices:.3g}: among {devices:,} "
             f"{'person' if devices == 1 else 'people'} the fresh bounds can fail for "

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deniable.analysis import plan_local
 from deniable.analysis.shuffling import binomial
 from deniable.analysis.shuffling.bounds import (
     best_upper,
     clones_bound,
     crowd_for,
-    local_epsilon,
     lower_bound,
     shuffle_bounds,
 )
@@ -25,6 +25,7 @@ from deniable.analysis.shuffling.closed_forms import efmrtt19, fmt22, fmt22_limi
 from deniable.analysis.shuffling.curves import above, of_coin, solve
 from deniable.protocol.amplification import amplified
 from deniable.protocol.errors import ParameterError
+from deniable.protocol.limits import EPSILON_MAX
 from deniable.protocol.mechanisms import Mechanism, build
 
 
@@ -209,16 +210,19 @@ def test_how_many_users_a_central_epsilon_takes() -> None:
 
 @pytest.mark.parametrize("name", ["grr", "oue", "olh", "1bitmean"])
 def test_the_largest_local_epsilon_is_within_the_central_one_and_no_larger_is(name: str) -> None:
-    found = local_epsilon(name, 4, {}, 10**6, 1e-8, Decimal("0.02"))
-    assert upper(build(name, 4, found), 10**6, 1e-8) <= 0.02
-    assert upper(build(name, 4, found * Decimal("1.01")), 10**6, 1e-8) > 0.02
+    plan = plan_local(central_epsilon="0.02", delta="1e-8", crowd=10**6, values=4, mechanism=name)
+    assert upper(build(name, 4, plan.epsilon), 10**6, 1e-8) <= 0.02
+    assert upper(build(name, 4, plan.epsilon * Decimal("1.01")), 10**6, 1e-8) > 0.02
 
 
 def test_a_local_epsilon_is_never_less_than_the_central_one_and_at_most_the_largest() -> None:
-    assert local_epsilon("grr", 2, {}, 1, 1e-8, Decimal("0.25")) == Decimal("0.25")
-    assert local_epsilon("grr", 2, {}, 10, 1e-8, Decimal(50)) == 44
-    with pytest.raises(ParameterError, match="too small"):
-        local_epsilon("grr", 2, {}, 10, 1e-8, Decimal("1e-9"))
+    def local(central: str, crowd: int) -> Decimal:
+        return plan_local(central_epsilon=central, delta="1e-8", crowd=crowd).epsilon
+
+    assert local("0.25", 1) == Decimal("0.25")
+    assert local("40", 10) == EPSILON_MAX
+    with pytest.raises(ParameterError, match="cannot be reached"):
+        local("0.000001", 10)
 
 
 MECHANISMS = ("grr", "sue", "oue", "olh", "ss", "hr", "dbitflip", "1bitmean", "piecewise")
