@@ -67,7 +67,7 @@ $(VENV)/bin/python:
 # The strict editable install links each file of the packages into build/, so it is done again
 # when one comes or goes. $(FILES) changes only then, or when the whole tree was moved.
 $(FILES): FORCE | $(VENV)/bin/python
-	@{ pwd; find $(FOLDERS) -name '*.py' -o -name '*.json' -o -name py.typed; } \
+	@{ pwd; find $(FOLDERS) -name '*.py' -o -name py.typed; } \
 	  | LC_ALL=C sort >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 

@@ -27,6 +27,8 @@ requests only by what needs them.
 :func:`diff`                  what a new edition of a survey costs
 :func:`simulate`              a survey rehearsed: devices drawn from a truth, estimates against it
 :func:`audit`                 the installed client against what its survey promises
+:func:`create_sealing_key`    a key that devices seal reports for; also :func:`sealing_key`
+:func:`unseal`                released batches of sealed reports, opened and folded into tallies
 ============================  =====================================================================
 
 Each returns a frozen result with ``records()``, flat rows for a data frame, and ``document()``,
@@ -76,9 +78,13 @@ if TYPE_CHECKING:
     from .totals.surveys import survey_total_epsilon
     from .trend_results import Point, Trend
     from .trends import trend
+    from .unsealing.results import BatchResult, Unsealed
+    from .unsealing.sealing_keys import SealingKeyTable, create_sealing_key, sealing_key
+    from .unsealing.unseal import unseal
 
 __all__ = [
     "Audit",
+    "BatchResult",
     "Comparison",
     "Difference",
     "Differences",
@@ -94,6 +100,7 @@ __all__ = [
     "PeriodStates",
     "Point",
     "QuestionPlan",
+    "SealingKeyTable",
     "ShuffleEpsilon",
     "SimulatedValue",
     "Simulation",
@@ -104,10 +111,12 @@ __all__ = [
     "SurveyTotalEpsilon",
     "TotalEpsilon",
     "Trend",
+    "Unsealed",
     "UsersNeeded",
     "audit",
     "check_survey",
     "compare",
+    "create_sealing_key",
     "debias",
     "diff",
     "difference",
@@ -126,11 +135,13 @@ __all__ = [
     "plan_survey_shares",
     "plot",
     "post_process",
+    "sealing_key",
     "shuffle_epsilon",
     "simulate",
     "survey_total_epsilon",
     "total_epsilon",
     "trend",
+    "unseal",
     "users_needed",
 ]
 
@@ -172,6 +183,9 @@ _MODULES = {
     "totals.surveys": ("survey_total_epsilon",),
     "trend_results": ("Point", "Trend"),
     "trends": ("trend",),
+    "unsealing.results": ("BatchResult", "Unsealed"),
+    "unsealing.sealing_keys": ("SealingKeyTable", "create_sealing_key", "sealing_key"),
+    "unsealing.unseal": ("unseal",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -49,6 +49,8 @@ class QuestionCost:
         own units, for each of :data:`CROWDS` sampled devices.
     standard_error_of : "frequency" or "mean"
     min_crowd : int
+    sealed : bool
+        Whether devices encrypt each response for the analyst.
     """
 
     question: str
@@ -65,6 +67,7 @@ class QuestionCost:
     standard_errors: tuple[float, ...]
     standard_error_of: str
     min_crowd: int
+    sealed: bool
 
     def record(self) -> Record:
         """Return one flat row."""
@@ -90,6 +93,8 @@ class SurveyCheck:
     alternatives : tuple of Alternative
         For each question every mechanism that could answer it.
     warnings : tuple of str
+    sealing_key : str or None
+        The id of the key that sealed answers are encrypted for.
     """
 
     survey: str
@@ -99,11 +104,12 @@ class SurveyCheck:
     fingerprint: dict[str, float]
     alternatives: tuple[Alternative, ...]
     warnings: tuple[str, ...]
+    sealing_key: str | None
 
     columns: ClassVar[tuple[str, ...]] = (
         "question", "version", "period", "mechanism", "values", "chosen", "epsilon",
         "epsilon_first", "lifetime_changing", "change_reveals", "fingerprint_bits", "min_crowd",
-        "standard_error_of",
+        "sealed", "standard_error_of",
         *(f"standard_error_{crowd}" for crowd in CROWDS),
     )  # fmt: skip
 
@@ -125,6 +131,7 @@ class SurveyCheck:
             ],
             "alternatives": [alternative.record() for alternative in self.alternatives],
             "warnings": list(self.warnings),
+            "sealing_key": self.sealing_key,
         }
 
     def sections(self) -> tuple[Section, ...]:
@@ -159,6 +166,11 @@ class SurveyCheck:
             "of the answer changes (the answer; its bucket, filter or rounded bit)."
         )
         yield "a change reveals: epsilon between histories that differ on one day, the rest known."
+        if sealed := [q.question for q in self.questions if q.sealed]:
+            yield (
+                f"Sealed: {', '.join(sealed)}. Each response is encrypted for the analyst's key "
+                f"{self.sealing_key}; the collector cannot read it."
+            )
         yield "bits: by how much the permanent response may tell one device from another."
         yield (
             f"A device that answers everything spends {canonical(self.total_epsilon)} of at most "

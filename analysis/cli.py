@@ -34,6 +34,8 @@ COMMANDS = {
     "survey": "survey",
     "simulate": "simulate",
     "audit": "audit",
+    "sealing-key": "sealing_key",
+    "unseal": "unseal",
 }
 """Each command and the module under ``commands`` that holds it, in the order of the help."""
 

@@ -9,6 +9,7 @@ from .render import Record
 
 if TYPE_CHECKING:
     from .shuffling.crowd import ReleasedCrowd
+    from .suspicion.warning import Suspicion
 
 
 class Context:
@@ -28,6 +29,7 @@ class Context:
     confidence: float
     simultaneous: bool
     shuffled: ReleasedCrowd | None
+    warnings: tuple[Suspicion, ...]
 
     NAMES: ClassVar[tuple[str, ...]]
     """Of the flat rows; a crowd's, if it was asked for, come after them."""

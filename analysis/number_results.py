@@ -20,6 +20,7 @@ from .results import accounted, decimals, with_units
 
 if TYPE_CHECKING:
     from .shuffling.crowd import ReleasedCrowd
+    from .suspicion.warning import Suspicion
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ class NumberEstimates(Context):
     notes : tuple of str
     shuffled : ReleasedCrowd or None
         What the crowd adds to the noise, if it was asked for.
+    warnings : tuple of Suspicion
+        Signs of fake or broken reports, and of abrupt changes; they change no number.
     """
 
     n: int
@@ -108,6 +111,7 @@ class NumberEstimates(Context):
     pooled: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     shuffled: ReleasedCrowd | None = None
+    warnings: tuple[Suspicion, ...] = ()
 
     NAMES: ClassVar[tuple[str, ...]] = (
         "question", "version", "period", "segment", "n", "mechanism", "epsilon", "epsilon_first",
@@ -140,6 +144,7 @@ class NumberEstimates(Context):
             },
             "fake_bias": self.fake_bias,
             "notes": list(self.notes),
+            "warnings": [warning.record() for warning in self.warnings],
             "statistics": [asdict(statistic) for statistic in self.statistics],
             "distribution": [asdict(one) for one in self.distribution],
         }

@@ -54,6 +54,7 @@ def pool_mean(periods: Sequence[Estimates]) -> Estimates:
         period=f"{names[0]}/{names[-1]}",
         pooled=names,
         estimates=tuple(_mean(value, n) for value in values),
+        warnings=tuple(warning for one in periods for warning in one.warnings),
         notes=(note, *dict.fromkeys(note for one in periods for note in one.notes)),
     )
 
@@ -101,6 +102,7 @@ def pool_numbers(periods: Sequence[NumberEstimates]) -> NumberEstimates:
         pooled=names,
         statistics=tuple(map(_mean_statistic, values)),
         distribution=(),
+        warnings=tuple(warning for one in periods for warning in one.warnings),
         notes=(
             _NOTE.format(len(names)),
             *dict.fromkeys(note for one in periods for note in one.notes),

@@ -17,6 +17,7 @@ from .results import EstimateSeries
 from .selection import Selection, absent, select, which_survey
 from .shuffling.released import with_crowds
 from .sources import PeriodStates, Source, open_source
+from .suspicion.warned import with_warnings
 
 Place = str | PathLike[str] | Source
 
@@ -72,7 +73,8 @@ def estimate(
     -------
     EstimateSeries
         One result for each period, oldest first. Periods are pooled only by ``pool``: memoized
-        noise is the same in each, so their errors do not average out.
+        noise is the same in each, so their errors do not average out. ``warnings`` tell signs of
+        fake or broken reports, see :func:`deniable.analysis.suspicion.warned.with_warnings`.
 
     Raises
     ------
@@ -105,7 +107,7 @@ def estimate(
             )
             for tallies, notes in noted
         )
-        numbers = with_crowds(numbers, chosen, shuffle_delta, pool)
+        numbers = with_warnings(with_crowds(numbers, chosen, shuffle_delta, pool), chosen)
         if pool:
             return EstimateSeries((pool_numbers(numbers),))
         return EstimateSeries(numbers, selection.listed)
@@ -121,7 +123,7 @@ def estimate(
         )
         for tallies, notes in noted
     )
-    made = with_crowds(made, chosen, shuffle_delta, pool)
+    made = with_warnings(with_crowds(made, chosen, shuffle_delta, pool), chosen)
     return EstimateSeries((pool_mean(made),)) if pool else EstimateSeries(made, selection.listed)
 
 

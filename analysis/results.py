@@ -25,6 +25,7 @@ from .render import Record, Section
 if TYPE_CHECKING:
     from .number_results import NumberEstimates
     from .shuffling.crowd import ReleasedCrowd
+    from .suspicion.warning import Suspicion
 
 EPSILON_UNIT = "of one device, from all its reports about one unchanging answer"
 FIRST_UNIT = "of one device, from one report"
@@ -106,6 +107,8 @@ class Estimates(Context):
         Of the mechanism, those in force.
     shuffled : ReleasedCrowd or None
         What the crowd adds to the noise, if it was asked for.
+    warnings : tuple of Suspicion
+        Signs of fake or broken reports, and of abrupt changes; they change no number.
     estimates : tuple of Estimate
     """
 
@@ -128,6 +131,7 @@ class Estimates(Context):
     notes: tuple[str, ...] = ()
     options: Mapping[str, int] = field(default_factory=dict)
     shuffled: ReleasedCrowd | None = None
+    warnings: tuple[Suspicion, ...] = ()
 
     NAMES: ClassVar[tuple[str, ...]] = (
         "question", "version", "period", "segment", "n", "mechanism", "epsilon", "epsilon_first",
@@ -151,6 +155,7 @@ class Estimates(Context):
             "options": dict(self.options),
             "fake_bias": self.fake_bias,
             "notes": list(self.notes),
+            "warnings": [warning.record() for warning in self.warnings],
             "estimates": [asdict(estimate) for estimate in self.estimates],
         }
 
@@ -193,6 +198,11 @@ class EstimateSeries:
     def columns(self) -> tuple[str, ...]:
         """The names of the flat rows, which depend on the kind of question."""
         return self.periods[0].columns
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is odd about the periods, in words; each names its own."""
+        return tuple(warning.text for period in self.periods for warning in period.warnings)
 
     @property
     def frequencies(self) -> tuple[Estimates, ...]:

@@ -129,7 +129,7 @@ class SqliteSource:
         documents = (parse_json(row[0]) for row in self._rows(query, survey, question))
         return parse_tallies(documents, survey, question)
 
-    def _rows(self, query: str, *parameters: str | None) -> list[tuple[Any, ...]]:
+    def _rows(self, query: str, *parameters: str | int | None) -> list[tuple[Any, ...]]:
         address = f"{self._path.absolute().as_uri()}?mode=ro"
         try:
             with closing(sqlite3.connect(address, timeout=_BUSY_SECONDS, uri=True)) as connection:

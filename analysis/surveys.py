@@ -70,6 +70,7 @@ def check_survey(path: str | PathLike[str]) -> SurveyCheck:
             for alternative in alternatives(question, linkable=survey.linkable)
         ),
         warnings=tuple(_warnings(survey)),
+        sealing_key=None if survey.active_key is None else survey.active_key.id,
     )
 
 
@@ -109,6 +110,7 @@ def _cost(question: Question, chosen: bool | None) -> QuestionCost:
         standard_errors=tuple(_error(question, crowd) * _unit(question) for crowd in CROWDS),
         standard_error_of="frequency" if question.range is None else "mean",
         min_crowd=question.min_crowd,
+        sealed=question.sealed,
     )
 
 

@@ -13,7 +13,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from deniable.protocol.errors import DeniableError, ParameterError, StoreError
+from deniable.protocol.errors import (
+    DeniableError,
+    MissingExtraError,
+    ParameterError,
+    StoreError,
+)
 
 from .faults import BusyStore, NoStore, UnreadableStore
 from .status import Flushed, Status
@@ -53,6 +58,9 @@ class Client:
         sends them. A stored decision always wins.
     segment : str, optional
         One of the survey's public segments.
+    app_key : str, optional
+        What the collector knows this app's builds by, if it asks for that. It ships inside the
+        app and so is no secret; all devices of an app have the same, so it names none of them.
     strict : bool
         Raise for a wrong value, an unknown question or an invalid survey, as is useful while an
         app is developed. Otherwise nothing raises; :meth:`status` says what is wrong.
@@ -60,7 +68,7 @@ class Client:
     Raises
     ------
     ParameterError
-        Only if ``strict``: an invalid survey, URL, consent or segment.
+        Only if ``strict``: an invalid survey, URL, consent, segment or app key.
     StoreError
         Only if ``strict``: there is a file at the store's path that is none; it is left alone.
 
@@ -82,6 +90,7 @@ class Client:
         segment: str | None = None,
         strict: bool = False,
         *,
+        app_key: str | None = None,
         _clock: Clock = utc_now,
     ) -> None:
         self._strict = strict
@@ -91,7 +100,7 @@ class Client:
         self._last = Status("silent")
         self._closed = False
         try:
-            self._open(survey, collector_url, store, consent, segment, _clock)
+            self._open(survey, collector_url, store, consent, segment, app_key, _clock)
         except Exception as exc:
             self._fail(exc)
             self._raise(exc)
@@ -114,6 +123,8 @@ class Client:
         ------
         ParameterError
             Only if ``strict``: the question is unknown or the value is no answer to it.
+        MissingExtraError
+            Only if ``strict``: the question is sealed, and ``deniable[sealed]`` is not installed.
         DeniableError
             Only if ``strict``: the client was closed.
         """
@@ -126,7 +137,7 @@ class Client:
         try:
             engine.record(question, value)
             return
-        except ParameterError as exc:
+        except (ParameterError, MissingExtraError) as exc:
             error: Exception = exc
         except BusyStore as exc:
             engine.refuse("busy")
@@ -207,6 +218,7 @@ class Client:
         store: str | os.PathLike[str] | None,
         consent: Literal["ask", "on"],
         segment: str | None,
+        app_key: str | None,
         clock: Clock,
     ) -> None:
         from pathlib import Path
@@ -220,7 +232,7 @@ class Client:
         place = default_store(loaded.id) if store is None else Path(store)
         self._path = place.absolute()
         self._engine = Engine(
-            loaded, collector_url, self._path, consent, segment, clock, self._fail
+            loaded, collector_url, self._path, consent, segment, clock, self._fail, app_key
         )
 
     def _do(self, act: Callable[[Engine], T], otherwise: T) -> T:

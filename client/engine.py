@@ -24,6 +24,7 @@ from .pending import Queue
 from .reasons import REFUSED
 from .recorder import Recorder, UnknownQuestion, expired
 from .schema import create
+from .sealing import Sealer
 from .status import Flushed, Status
 from .store import Consent, Device, Store
 from .transport import Transport
@@ -45,6 +46,7 @@ class Engine:
         segment: str | None,
         clock: Clock,
         on_fault: Callable[[Exception], None],
+        app_key: str | None = None,
     ) -> None:
         if consent not in ("ask", "on"):
             raise ParameterError('consent must be "ask" or "on"')
@@ -55,14 +57,17 @@ class Engine:
         self._clock = clock
         self._refused: Counter[str] = Counter()
         self._no_unsaved = False
-        self._transport = Transport(collector_url)
+        self._sealer = Sealer(survey)
+        self._transport = Transport(collector_url, app_key)
         self._db = _open(path, consent, survey.max_epsilon)
         try:
             self._store = Store(self._db)
             self._queue = Queue(self._db, survey.id)
             self._consent = self._store.greet(consent, survey.max_epsilon).consent
             self._store.forget_before(clock().year - 1)
-            self._recorder = Recorder(survey, segment, self._db, self._store, self._queue)
+            self._recorder = Recorder(
+                survey, segment, self._db, self._store, self._queue, self._sealer
+            )
             self._outbox = Outbox(
                 survey.id, self._db, self._store, self._queue, self._transport, clock
             )
@@ -93,6 +98,8 @@ class Engine:
             self._obey("off")
         if added or outcome == "queued":
             self._next_step()
+        if outcome == "cannot_seal" and self._sealer.fault is not None:
+            raise self._sealer.fault
 
     def refuse(self, reason: str) -> None:
         """Count an answer that went nowhere."""
@@ -165,6 +172,8 @@ class Engine:
             yield "the collector wants no reports (401 or 403); tried again at the next start"
         elif self._outbox.trouble:
             yield f"the last exchange with the collector failed ({self._outbox.trouble})"
+        if self._sealer.fault is not None:
+            yield f"sealed questions are not answered ({self._sealer.fault})"
         now = self._clock()
         if all(expired(question, now) for question in self._survey.questions.values()):
             yield "every question has expired"

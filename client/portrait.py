@@ -50,6 +50,7 @@ def portrait_text(portrait: dict[str, Any]) -> str:
     if not portrait["questions"]:
         return "\n".join([*lines, "  answered  nothing"])
     lines.extend(f"  {line}" for line in _table(portrait["questions"]))
+    lines.extend(f"  {line}" for line in _sealed(portrait["questions"]))
     return "\n".join([*lines, *(f"  {line}" for line in _MEANING)])
 
 
@@ -64,6 +65,7 @@ def _questions(store: Store) -> list[dict[str, Any]]:
     periods: dict[tuple[str, str, int], list[str]] = {}
     for survey, question, version, period in store.journal():
         periods.setdefault((survey, question, version), []).append(period)
+    sealed = store.sealed()
     questions = []
     for line in store.ledger():
         answered = periods.get((line.survey, line.question, line.version), [])
@@ -77,6 +79,7 @@ def _questions(store: Store) -> list[dict[str, Any]]:
                 "first": answered[0] if answered else None,
                 "last": answered[-1] if answered else None,
                 "erased": line.erased,
+                "sealed_for": sealed.get((line.survey, line.question, line.version)),
             }
         )
     return questions
@@ -104,6 +107,15 @@ def _table(questions: list[dict[str, Any]]) -> list[str]:
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
+    ]
+
+
+def _sealed(questions: list[dict[str, Any]]) -> list[str]:
+    return [
+        f"sealed: answers to {q['survey']}/{q['question']} v{q['version']}, for the analyst's key "
+        f"{q['sealed_for']}; the collector cannot read them."
+        for q in questions
+        if q["sealed_for"]
     ]
 
 

@@ -15,6 +15,7 @@ REFUSED: Mapping[str, str] = {
     "erased": "the question's secret was erased, and a second one would spend twice",
     "limits": "the question was beyond what any device accepts",
     "clock": "the device's clock was absurd",
+    "cannot_seal": "it must be sealed, and the app ships without what that takes",
     "busy": "another process held the store for too long",
 }
 """Answers that became no report."""

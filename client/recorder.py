@@ -15,12 +15,14 @@ from deniable.protocol.exact import total
 from deniable.protocol.limits import EPSILON_MAX, EPSILON_MIN, MAX_K, MAX_RESPONSE_BYTES
 from deniable.protocol.periods import ONCE, Period, midnight, period_at
 from deniable.protocol.question import Question
+from deniable.protocol.response import Response, Wire
 from deniable.protocol.survey import Survey
 
 from .database import Database
 from .derivation import instantaneous_response, permanent_response
 from .pacing import SPREAD, departure, due_defaults, plausible
 from .pending import Queue, Queued
+from .sealing import Sealer
 from .store import Device, Store
 
 Outcome = Literal[
@@ -33,6 +35,7 @@ Outcome = Literal[
     "erased",
     "limits",
     "clock",
+    "cannot_seal",
 ]
 """What became of an answer. "answered": the period has its answer, the first one counts. "off": the
 person said no. The others are names of :data:`~deniable.client.reasons.REFUSED`."""
@@ -46,13 +49,20 @@ class Recorder:
     """Turns answers into reports, once for each question and period."""
 
     def __init__(
-        self, survey: Survey, segment: str | None, db: Database, store: Store, queue: Queue
+        self,
+        survey: Survey,
+        segment: str | None,
+        db: Database,
+        store: Store,
+        queue: Queue,
+        sealer: Sealer,
     ) -> None:
         self._survey = survey
         self._segment = segment
         self._db = db
         self._store = store
         self._queue = queue
+        self._sealer = sealer
         self._settled: dict[str, tuple[datetime, datetime, Outcome]] = {}
         self._defaults = [q for q in survey.questions.values() if q.default is not None]
         self.next_defaults: datetime | None = None
@@ -82,6 +92,8 @@ class Recorder:
         period = period_at(question.period, now)
         if expired(question, now):
             outcome: Outcome = "expired"
+        elif not self._sendable(question):
+            outcome = "cannot_seal"
         else:
             with self._db.transaction():
                 outcome = self._answer(question, period, symbol, now)
@@ -102,7 +114,7 @@ class Recorder:
             (question, period)
             for question in self._defaults
             for period in due_defaults(question, since[question.id], now)
-            if not self._store.answered(question, period.key)
+            if not self._store.answered(question, period.key) and self._sendable(question)
         ]
         outcomes: list[Outcome] = []
         if due:
@@ -134,12 +146,24 @@ class Recorder:
                 alone,
                 self._segment,
                 question.wire_hash,
-                question.mechanism.shape.pack(instantaneous_response(question, permanent)),
+                self._wire(question, period, instantaneous_response(question, permanent)),
             )
             shared = None if alone else self._queue.departure(period.key)
             leaves = shared or departure(period, now, self._window(question, now))
             self._queue.add(report, leaves, question.closes(period))
         return "queued"
+
+    def _sendable(self, question: Question) -> bool:
+        """Return whether a response to the question could be made what the collector takes."""
+        return not question.sealed or self._sealer.ready()
+
+    def _wire(self, question: Question, period: Period, response: Response) -> Wire:
+        """Return the form in which a response is kept and travels, sealed if it must be."""
+        if not question.sealed:
+            return question.mechanism.shape.pack(response)
+        key, wire = self._sealer.seal(question, period.key, self._segment, response)
+        self._store.note_sealed(question, key)
+        return wire
 
     def _window(self, question: Question, now: datetime) -> timedelta:
         """Return over how long the departure of a report, or of its group, is drawn."""

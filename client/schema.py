@@ -57,6 +57,11 @@ CREATE TABLE queue (
 ) WITHOUT ROWID;
 CREATE TABLE counters (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
 """
+# For which key the answers to a question are sealed; made with the first of them.
+SEALED = """CREATE TABLE IF NOT EXISTS sealed (
+    survey TEXT, question TEXT, version INTEGER, key TEXT NOT NULL,
+    PRIMARY KEY (survey, question, version)
+) WITHOUT ROWID"""
 _NAMES = {"answered", "counters", "device", "ledger", "queue", "seen"}
 
 _PRAGMAS = ("journal_mode = TRUNCATE", "secure_delete = ON", "synchronous = FULL")

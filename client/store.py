@@ -20,6 +20,7 @@ from .database import Database
 from .derivation import SECRET_BYTES
 from .faults import UnreadableStore
 from .pacing import from_seconds, to_seconds
+from .schema import SEALED
 
 Consent = Literal["on", "off", "ask"]
 
@@ -126,6 +127,18 @@ class Store:
             question.hash,
             canonical(question.epsilon),
         )
+
+    def note_sealed(self, question: Question, key: str) -> None:
+        """Note for which of the analyst's keys the answers to a question are sealed now."""
+        self._db.write(SEALED)
+        self._db.write("INSERT OR REPLACE INTO sealed VALUES (?, ?, ?, ?)", *_key(question), key)
+
+    def sealed(self) -> dict[tuple[str, str, int], str]:
+        """Return the id of the key by (survey, question, version) of every sealed question."""
+        if not self._db.rows("SELECT 1 FROM sqlite_master WHERE name = 'sealed'"):
+            return {}
+        found = self._db.rows("SELECT survey, question, version, key FROM sealed")
+        return {(survey, question, version): key for survey, question, version, key in found}
 
     def answered(self, question: Question, period: str) -> bool:
         """Return whether the question was answered in the period."""

@@ -1,7 +1,8 @@
 """One exchange over HTTP, with no surprises: what is sent, what is read, how long it may take.
 
 What must never change: nothing of the machine travels but the body. No cookies, no credentials
-of ``~/.netrc``, no proxy of the environment, no redirects; headers are the same on all devices.
+of ``~/.netrc``, no proxy of the environment, no redirects; headers are the same on all devices of
+an app, its key included.
 
 ``requests`` is loaded with the first exchange. Each runs in a thread of its own, so that a
 collector that answers a byte a minute, or a name that does not resolve, keeps nobody waiting
@@ -10,6 +11,7 @@ longer than :data:`DEADLINE`.
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -27,6 +29,7 @@ DEADLINE = 30.0
 _TIMED_OUT = "timed out"
 _SOCKET_SECONDS = 10.0
 _REPLY_BYTES = 64 * 1024
+_APP_KEY = re.compile(r"[A-Za-z0-9_-]{16,128}")
 _HEADERS = {
     "User-Agent": "deniable/1",
     "Accept": "application/json",
@@ -39,8 +42,9 @@ _HEADERS = {
 class Transport:
     """Posts bodies to one collector, one at a time."""
 
-    def __init__(self, collector_url: str) -> None:
+    def __init__(self, collector_url: str, app_key: str | None = None) -> None:
         self._url = reports_url(collector_url)
+        self._headers = _HEADERS if app_key is None else _HEADERS | key_header(app_key)
         self._exchange: _Exchange | None = None
         self._abandoned = 0
         self._closed = False
@@ -54,7 +58,7 @@ class Transport:
         session = requests.Session()
         session.trust_env = False
         session.headers.clear()
-        session.headers.update(_HEADERS)
+        session.headers.update(self._headers)
         session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
         return session
 
@@ -149,6 +153,22 @@ def _in_words(error: Exception) -> str:
     if isinstance(error, requests.ConnectionError):
         return "no connection"
     return "broken reply"
+
+
+def key_header(app_key: object) -> dict[str, str]:
+    """Return the header of an app's key.
+
+    Raises
+    ------
+    ParameterError
+        If it is none. The message does not contain it.
+    """
+    if not isinstance(app_key, str) or not _APP_KEY.fullmatch(app_key):
+        raise ParameterError(
+            "app_key must be 16..128 letters, digits, '-' and '_', as "
+            "`deniable-collector app-key create` prints it"
+        )
+    return {"Deniable-App-Key": app_key}
 
 
 def reports_url(collector_url: str) -> str:

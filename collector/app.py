@@ -8,7 +8,7 @@ from .config import Config
 from .flood import FloodLimit
 from .handlers import install_handlers
 from .ingest import ingest_blueprint
-from .reads import analyst_blueprint, public_blueprint
+from .reads import analyst_blueprint, metrics_blueprint, public_blueprint
 from .service import Collector
 
 EXTENSION = "deniable-collector"
@@ -35,6 +35,7 @@ def create_app(config: Config) -> Flask:
     app.register_blueprint(ingest_blueprint(collector, flood))
     app.register_blueprint(public_blueprint(collector))
     app.register_blueprint(analyst_blueprint(collector))
+    app.register_blueprint(metrics_blueprint(collector))
     return app
 
 

@@ -6,13 +6,16 @@ never change: a (question, version) keeps its hash, and its min_crowd only rises
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from decimal import Decimal
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.periods import parse_period
 from deniable.protocol.question import Question
-from deniable.protocol.survey import Survey
+from deniable.protocol.sealing import SealingKey
+from deniable.protocol.survey import Survey, parse_compiled
 
 from .store.base import KnownSurvey, Reader, Registered, Scope, Transaction
 
@@ -43,6 +46,10 @@ class Catalogue:
         """Return what the store knows."""
         return cls(store.surveys(), store.questions())
 
+    def sealing_keys(self, survey: str) -> tuple[SealingKey, ...]:
+        """Return the public keys of a survey's newest edition."""
+        return newest_edition(self.surveys[survey]).sealing_keys
+
     def closes(self, scope: Scope) -> datetime | None:
         """Return when the last question of a scope closes; None if no question fits it."""
         period = parse_period(scope.period)
@@ -60,6 +67,11 @@ class Catalogue:
             ),
             default=None,
         )
+
+
+def newest_edition(known: KnownSurvey) -> Survey:
+    """Return a survey as it was last loaded."""
+    return parse_compiled(json.loads(known.document, parse_float=Decimal))
 
 
 def register(tx: Transaction, survey: Survey) -> None:

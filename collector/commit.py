@@ -13,17 +13,19 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import TypeVar, cast
 
-from deniable.protocol.errors import StoreError
+from deniable.protocol.errors import DeniableError, StoreError
 
 from .config import Config
 from .metrics import Metrics
 from .problems import where
 from .shuffler import Submission, count_group
-from .store.base import Store, Transaction
+from .store.base import ConflictError, Store, Transaction
 
 LOG = logging.getLogger("deniable.collector")
 
 _HEADROOM_SECONDS = 1.0
+_ATTEMPTS = 50
+"""How often a group is counted again because another process was in its way."""
 
 T = TypeVar("T")
 
@@ -43,7 +45,7 @@ class _Ticket:
         self.submission = submission
         self.job = job
         self.result: object = None
-        self.error: StoreError | None = None
+        self.error: DeniableError | None = None
         self.done = threading.Lock()
         self.done.acquire()
 
@@ -84,7 +86,15 @@ class Writer:
         self._wait(_Ticket(submission, None))
 
     def run(self, job: Callable[[Transaction], T]) -> T:
-        """Run a job in a transaction of its own, and return when that is durable."""
+        """Run a job in an exclusive transaction of its own, and return when that is durable.
+
+        Raises
+        ------
+        StoreError
+            As above.
+        DeniableError
+            Whatever the job raises, which undoes all that it did.
+        """
         ticket = _Ticket(None, job)
         self._wait(ticket)
         return cast("T", ticket.result)
@@ -106,6 +116,11 @@ class Writer:
             if self._closed:
                 raise StoreError("the collector is stopping")
             self._queue.put(ticket)
+        if not self._thread.is_alive() and not self._closed:
+            raise StoreError(
+                "this process was forked from the one that made the collector; make the"
+                " application in each worker (gunicorn without --preload)"
+            )
         if not ticket.done.acquire(timeout=self._config.commit_timeout):
             raise StoreError("the commit takes too long")
         if ticket.error is not None:
@@ -131,31 +146,45 @@ class Writer:
         """Commit one transaction and tell those who wait for it."""
         if not tickets:
             return
-        error: StoreError | None = None
+        error: DeniableError | None = None
         started = time.perf_counter()
         try:
             self._check_headroom()
-            with self._store.transaction() as tx:
-                self._work(tx, tickets)
+            self._transact(tickets)
         except StoreError as exc:
             LOG.error("commit failed: %s", exc)
             error = exc
+        except DeniableError as exc:
+            error = exc  # of a job, which was refused what it wanted
         except Exception as exc:
             LOG.error("commit failed: %s", where(exc))
             error = StoreError("the commit failed")
         self._metrics.commit_seconds.observe(time.perf_counter() - started)
+        if tickets[0].submission is not None:
+            self._metrics.group_size.observe(len(tickets))
         for ticket in tickets:
             ticket.error = error
             ticket.done.release()
 
-    def _work(self, tx: Transaction, tickets: list[_Ticket]) -> None:
+    def _transact(self, tickets: list[_Ticket]) -> None:
+        """Run one transaction, again while other processes count the same devices."""
         job = tickets[0].job
         if job is not None:
-            tickets[0].result = job(tx)
-        else:
-            submissions = [t.submission for t in tickets if t.submission is not None]
-            count_group(tx, submissions, self._config.max_devices)
-        self.watermark = tx.watermark()
+            with self._store.transaction() as tx:
+                tickets[0].result = job(tx)
+                self.watermark = tx.watermark()
+            return
+        submissions = [t.submission for t in tickets if t.submission is not None]
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                with self._store.counting() as tx:
+                    count_group(tx, submissions, self._config.max_devices_per_period)
+                    self.watermark = tx.watermark()
+            except ConflictError:
+                if attempt == _ATTEMPTS:
+                    raise
+            else:
+                return
 
     def _check_headroom(self) -> None:
         now = time.monotonic()

@@ -5,21 +5,25 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
-import os
 import threading
 import time
+from collections.abc import Callable
 
 import limits
-from flask import Flask
-from flask_limiter import Limiter
-from limits.errors import ConfigurationError, StorageError
+from limits.errors import StorageError
 from limits.storage import Storage
 
 from deniable.protocol.draws import length_prefixed
-from deniable.protocol.errors import MissingExtraError, ParameterError
+from deniable.protocol.errors import StoreError
 
 from .config import Config
+from .flood_key import DailyKey, ProcessKey
+from .flood_storage import MEMORY, open_limiter
+from .keystore.base import KeyStore
+from .places import without_password
 from .problems import HTTPProblem, unavailable
+
+LOG = logging.getLogger("deniable.collector")
 
 
 class WindowStorage(Storage):
@@ -84,30 +88,20 @@ class WindowStorage(Storage):
 class FloodLimit:
     """Counts the requests of each pseudonym with flask-limiter's storage and strategy.
 
-    The names it counts under are an HMAC with a key that lives as long as this process.
+    Parameters
+    ----------
+    config : Config
+    key : callable
+        Returns the key of the HMAC that it counts under; processes that count together have the
+        same one, which :func:`flood_key` sees to. None: a key of this process's own.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, key: Callable[[], bytes] | None = None) -> None:
         self._item = limits.parse(config.flood_limit)
-        self._key = os.urandom(32)
-        uri = config.flood_storage
-        limiter = Limiter(
-            _no_key,
-            storage_uri="deniable+memory://" if uri == "memory://" else uri,
-            storage_options={"wrap_exceptions": True},
-            strategy="fixed-window",
-        )
-        logging.getLogger("flask-limiter").disabled = True
-        try:
-            # An app of its own: the hooks it gets are for limits on whole routes, and here the
-            # pseudonym is known only after the body was read.
-            limiter.init_app(Flask(__name__))
-        except (ConfigurationError, StorageError, ValueError) as exc:
-            if "prerequisite" in str(exc):
-                text = "redis is not installed; pip install 'deniable[redis]'"
-                raise MissingExtraError(text) from exc
-            raise ParameterError("flood_storage must be memory:// or redis://HOST") from exc
-        self._limiter = limiter
+        self._key = key or ProcessKey()
+        self._limiter = open_limiter(config.flood_storage)
+        self._place = without_password(config.flood_storage)
+        self._down = False
 
     def check(self, survey: str, device: bytes) -> None:
         """Count one request of a device.
@@ -118,17 +112,38 @@ class FloodLimit:
             429 if it sent too many, 503 if they cannot be counted.
         """
         message = length_prefixed(survey.encode(), device)
-        name = hmac.digest(self._key, message, hashlib.sha256).hex()
         try:
-            if self._limiter.limiter.hit(self._item, name):
-                return
-            reset = self._limiter.limiter.get_window_stats(self._item, name).reset_time
-        except StorageError:
+            name = hmac.digest(self._key(), message, hashlib.sha256).hex()
+            free = self._limiter.limiter.hit(self._item, name)
+            reset = 0.0 if free else self._window_end(name)
+        except (StorageError, StoreError) as exc:
+            self._tell(exc)
             raise unavailable("the flood limit cannot be checked") from None
+        self._tell(None)
+        if free:
+            return
         seconds = max(1, int(reset - time.time()) + 1)
         text = f"more than {self._item} from this device; wait"
         raise HTTPProblem(429, text, {"Retry-After": str(seconds)})
 
+    def _window_end(self, name: str) -> float:
+        return self._limiter.limiter.get_window_stats(self._item, name).reset_time
 
-def _no_key() -> str:
-    return ""
+    def _tell(self, exc: StorageError | StoreError | None) -> None:
+        """Log that counting stopped, and that it goes on: once each, not at every request."""
+        if self._down == (exc is not None):
+            return
+        self._down = exc is not None
+        if exc is None:
+            LOG.warning("%s: floods are counted again", self._place)
+        else:
+            reason = exc if isinstance(exc, StoreError) else type(exc.__cause__ or exc).__name__
+            text = "%s: floods cannot be counted, so reports are answered 503 (%s)"
+            LOG.error(text, self._place, reason)
+
+
+def flood_key(config: Config, places: KeyStore) -> Callable[[], bytes]:
+    """Return the key to count floods under: shared through the key store if the counts are."""
+    if config.flood_storage == MEMORY:
+        return ProcessKey()
+    return DailyKey(places, config.clock)

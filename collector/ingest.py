@@ -14,26 +14,34 @@ from flask import Blueprint, Response, request
 
 from deniable.protocol.errors import StoreError
 from deniable.protocol.limits import MAX_COMPRESSED
+from deniable.protocol.periods import Period
 
-from .flood import FloodLimit
+from .app_key import HEADER
+from .documents import Outcome, Rejection
 from .keys import ClosedScopeError, MissingKeyError
 from .problems import DETAILS, HTTPProblem, unavailable
-from .rules import Entry, Rejection, reject
+from .rules import Entry, Rules, reject
 from .service import Collector
-from .shuffler import Submission
+from .shuffler import Part, Submission
 from .store.base import Scope
 from .wire import Envelope, check_content_type, inflate, parse_envelope
 
+_APP_KEY = f"HTTP_{HEADER.upper().replace('-', '_')}"
 
-def ingest_blueprint(collector: Collector, flood: FloodLimit) -> Blueprint:
+_NEWS = frozenset({"unknown_question", "wrong_version", "wrong_hash", "segment", "sealing_key"})
+"""Why a report may be refused that another replica already knows how to take."""
+
+
+def ingest_blueprint(collector: Collector) -> Blueprint:
     """Return the endpoint that takes reports in."""
     blueprint = Blueprint("ingest", __name__)
 
     @blueprint.post("/v1/reports")
     def post_reports() -> Response:
+        collector.check_app_key(request.environ.get(_APP_KEY))
         envelope = read_envelope(request.environ)
         return Response(
-            msgspec.json.encode(take_in(collector, flood.check, envelope)),
+            msgspec.json.encode(take_in(collector, collector.flood.check, envelope)),
             content_type="application/json",
         )
 
@@ -70,7 +78,7 @@ def _read_body(environ: Mapping[str, Any]) -> bytes:
 
 def take_in(
     collector: Collector, check_flood: Callable[[str, bytes], None], envelope: Envelope
-) -> dict[str, object]:
+) -> Outcome:
     """Count a request's reports and return the document of the reply.
 
     Raises
@@ -82,21 +90,25 @@ def take_in(
     if rules is None:
         raise HTTPProblem(404, "survey: this collector does not know it")
     check_flood(envelope.survey, envelope.device)
-    watermark = collector.writer.watermark
-    entries, rejections = rules.judge(
-        envelope.reports, envelope.segment, collector.config.clock(), watermark
-    )
+    entries, rejections = _judge(collector, rules, envelope)
+    if any(rejection.code in _NEWS for rejection in rejections) and collector.learn():
+        rules = collector.rules(envelope.survey, envelope.period) or rules
+        entries, rejections = _judge(collector, rules, envelope)
     submission = Submission(envelope.period.key, envelope.segment, [])
     _tag(collector, envelope.device, entries, submission)
     if submission.parts:
         _commit(collector, submission)
     rejections += [reject(index, "period_closed") for index in submission.closed]
-    _meter(collector, submission, rejections)
-    return {
-        "accepted": submission.accepted,
-        "duplicate": submission.duplicate,
-        "rejected": [rejection.record() for rejection in sorted(rejections, key=lambda r: r.index)],
-    }
+    _meter(collector, envelope.period, submission, rejections)
+    rejections.sort(key=lambda rejection: rejection.index)
+    return Outcome(submission.accepted, submission.duplicate, rejections)
+
+
+def _judge(
+    collector: Collector, rules: Rules, envelope: Envelope
+) -> tuple[list[Entry], list[Rejection]]:
+    now, watermark = collector.config.clock(), collector.writer.watermark
+    return rules.judge(envelope.reports, envelope.segment, now, watermark)
 
 
 def _tag(collector: Collector, device: bytes, entries: list[Entry], submission: Submission) -> None:
@@ -106,11 +118,14 @@ def _tag(collector: Collector, device: bytes, entries: list[Entry], submission: 
         by_scope.setdefault(entry[1].scope, []).append(entry)
     for scope, part in by_scope.items():
         try:
-            submission.parts.append((scope, collector.keys.tag(scope, device), part))
+            key = collector.keys.of(scope)
+            submission.parts.append(Part(scope, key, key.tag(device), part))
         except ClosedScopeError:
             submission.closed.extend(index for index, _, _ in part)
         except MissingKeyError:
             raise unavailable("the period's key is missing; nothing counts in it", 3600) from None
+        except StoreError:
+            raise unavailable("the period's key cannot be had now") from None
 
 
 def _commit(collector: Collector, submission: Submission) -> None:
@@ -120,13 +135,14 @@ def _commit(collector: Collector, submission: Submission) -> None:
         raise unavailable("the reports cannot be stored now") from None
     if submission.full:
         raise unavailable("the period holds as many devices as it may", 3600)
+    if submission.unreadable:
+        raise unavailable("a tally does not open; nothing counts in it", 3600)
 
 
-def _meter(collector: Collector, submission: Submission, rejections: list[Rejection]) -> None:
-    metrics = collector.metrics
-    if submission.accepted:
-        metrics.accepted.inc(submission.accepted)
-    if submission.duplicate:
-        metrics.duplicate.inc(submission.duplicate)
+def _meter(
+    collector: Collector, period: Period, submission: Submission, rejections: list[Rejection]
+) -> None:
+    metrics, now = collector.metrics, collector.config.clock()
+    metrics.counted(period, now, submission.accepted, submission.duplicate)
     for rejection in rejections:
         metrics.rejected[rejection.code].inc()

@@ -1,39 +1,35 @@
-"""The keys under which devices are known while a period is open; one file each, none kept.
+"""The keys under which devices are known, and tallies encrypted, while a period is open.
 
-A ledger row is named by HMAC-SHA-256(period key, scope and pseudonym). The key is random, stands
-in a file of its own outside the database and outside its backups, and is overwritten and unlinked
-when the period closes: then no one can tell whose row was whose. What must never change: a key is
-durable before the first row it names, and a missing one is never replaced while rows remain.
+A key is random and stands in a key store of its own, outside the database and its backups. It is
+destroyed when everything it encrypts has left the shuffler: then no one can tell whose ledger row
+was whose, and no old copy of the database can be opened or released again. What must never
+change: a key is durable before the first row it names, and a missing one is never replaced while
+rows remain.
 """
 
 from __future__ import annotations
 
-import hashlib
-import hmac
+import logging
 import os
 import re
 import threading
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
-from typing import Literal
 
-from deniable.protocol.draws import length_prefixed
 from deniable.protocol.errors import StoreError
 
-from .store.base import Scope, Store
+from .keystore import open_keystore
+from .keystore.base import KeyStore
+from .scope_key import KEY_BYTES, ScopeKey
+from .store import Store
+from .store.base import Scope, ScopeRow
 
-KEY_BYTES = 32
-TAG_BYTES = 16
+LOG = logging.getLogger("deniable.collector")
 
-ScopeState = Literal["empty", "counting", "closed"]
-"""Whether a scope has no row yet, has rows, or is closed for good."""
-
-_NAME = re.compile(r"([a-z0-9_-]+)\.([0-9W-]+|once)(?:\.([a-z0-9_-]+)\.([0-9]+))?\.key")
+_NAME = re.compile(r"([a-z0-9_-]+)\.([0-9W-]+|once)(?:\.([a-z0-9_-]+)\.([0-9]+))?")
 
 
 class MissingKeyError(StoreError):
-    """A scope holds rows and its key is gone: nothing can be counted in it without doubt."""
+    """A scope holds rows and its key is gone, or is another: nothing counts in it without doubt."""
 
 
 class ClosedScopeError(StoreError):
@@ -41,148 +37,119 @@ class ClosedScopeError(StoreError):
 
 
 class KeyRing:
-    """The period keys of one store.
+    """The period keys of one store, in memory once they were needed.
 
     Parameters
     ----------
-    directory : Path
-        Made if it is not there; its mode becomes 0700.
-    state : callable
-        Returns the :data:`ScopeState` of a scope; asked once, before its key is read or made.
+    places : KeyStore
+    row : callable
+        Returns a scope's row in the store, or None; asked once, before its key is read or made.
     """
 
-    def __init__(self, directory: Path, state: Callable[[Scope], ScopeState]) -> None:
-        self._directory = directory
-        self._state = state
+    def __init__(self, places: KeyStore, row: Callable[[Scope], ScopeRow | None]) -> None:
+        self.places = places
+        self._row = row
         self._lock = threading.Lock()
-        self._keys: dict[Scope, tuple[bytes, bytes]] = {}
-        try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            directory.chmod(0o700)
-        except OSError as exc:
-            raise StoreError(f"{directory}: cannot be made ({exc.strerror})") from exc
+        self._keys: dict[Scope, tuple[bytes, ScopeKey]] = {}
 
-    def tag(self, scope: Scope, device: bytes) -> bytes:
-        """Return the name of a device's ledger row.
+    def of(self, scope: Scope) -> ScopeKey:
+        """Return the key of a scope, made if the scope has no row yet.
 
         Raises
         ------
-        MissingKeyError, ClosedScopeError, StoreError
+        MissingKeyError, ClosedScopeError
+        StoreError
+            If the key store or the database cannot be reached.
         """
         held = self._keys.get(scope) or self._obtain(scope)
-        key, prefix = held
-        return hmac.digest(key, prefix + device, hashlib.sha256)[:TAG_BYTES]
+        return held[1]
 
     def missing(self, scope: Scope) -> bool:
-        """Return whether a scope that has rows has lost its key."""
-        return self._state(scope) == "counting" and not self._path(scope).exists()
+        """Return whether a scope has rows and no key that fits them."""
+        row = self._row(scope)
+        if row is None or row.closed:
+            return False
+        try:
+            self._fitting(scope, row)
+        except MissingKeyError:
+            return True
+        return False
+
+    def restore(self) -> None:
+        """Put back the keys that are in memory and have vanished from their place."""
+        with self._lock:
+            held = {scope: key for scope, (key, _) in self._keys.items()}
+        lost = {scope.name for scope in held} - self.places.names()
+        for scope, key in held.items():
+            row = self._row(scope)
+            if scope.name in lost and row is not None and not row.closed:
+                self.places.put_if_absent(scope.name, key)
+                LOG.error("the key of %s had vanished and was put back from memory", scope.name)
 
     def scopes(self) -> set[Scope]:
-        """Return the scopes that have a key, in a file or in memory."""
-        found = (_NAME.fullmatch(path.name) for path in self._directory.iterdir())
-        on_disk = {
+        """Return the scopes that have a key, in its place or in memory."""
+        found = (_NAME.fullmatch(name) for name in self.places.names())
+        kept = {
             Scope(match[1], match[2], match[3] or "", int(match[4] or 0))
             for match in found
             if match
         }
-        return on_disk | set(self._keys)
+        with self._lock:
+            return kept | set(self._keys)
 
     def destroy(self, scope: Scope) -> None:
-        """Forget a key, overwrite its file and unlink it; nothing happens if there is none."""
-        path = self._path(scope)
+        """Forget a key and destroy it; nothing happens if there is none."""
         with self._lock:
             self._keys.pop(scope, None)
-            try:
-                descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-                try:
-                    os.write(descriptor, bytes(KEY_BYTES))
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
-                path.unlink()
-                self._sync_directory()
-            except FileNotFoundError:
-                return
-            except OSError as exc:
-                raise StoreError(f"{path}: cannot be destroyed ({exc.strerror})") from exc
+            self.places.delete(scope.name)
 
-    def _obtain(self, scope: Scope) -> tuple[bytes, bytes]:
+    def close(self) -> None:
+        """Let go of the key store."""
+        self.places.close()
+
+    def _obtain(self, scope: Scope) -> tuple[bytes, ScopeKey]:
         with self._lock:
             held = self._keys.get(scope)
             if held is None:
-                parts = (scope.survey, scope.period, scope.question, str(scope.version))
-                prefix = length_prefixed(*(part.encode() for part in parts), bytes(16))[:-16]
-                held = self._keys[scope] = (self._read_or_make(scope), prefix)
+                row = self._row(scope)
+                if row is not None and row.closed:
+                    raise ClosedScopeError(f"{scope.name} is closed")
+                key = self._make(scope) if row is None else self._fitting(scope, row)
+                held = self._keys[scope] = key, ScopeKey(scope, key)
             return held
 
-    def _read_or_make(self, scope: Scope) -> bytes:
-        state = self._state(scope)
-        if state == "closed":
-            raise ClosedScopeError(f"{scope.name} is closed")
-        path = self._path(scope)
-        try:
-            key = path.read_bytes()
-        except FileNotFoundError:
-            key = b""
-        except OSError as exc:
-            raise StoreError(f"{path}: cannot be read ({exc.strerror})") from exc
-        if len(key) == KEY_BYTES:
+    def _make(self, scope: Scope) -> bytes:
+        return self.places.put_if_absent(scope.name, os.urandom(KEY_BYTES))
+
+    def _fitting(self, scope: Scope, row: ScopeRow) -> bytes:
+        """Return the key that named a scope's rows."""
+        key = self.places.get(scope.name)
+        if key is None:
+            text = "is missing"
+        elif len(key) != KEY_BYTES or row.check not in (b"", ScopeKey(scope, key).check):
+            text = "is another than the one its rows were named by"
+        else:
             return key
-        if state == "counting":
-            raise MissingKeyError(
-                f"{path}: the key of {scope.name} is missing; nothing more can be counted in it"
-                " and its tallies stand as they are until it closes"
-            )
-        return self._make(path)
-
-    def _make(self, path: Path) -> bytes:
-        key = os.urandom(KEY_BYTES)
-        half = path.with_suffix(".new")
-        try:
-            with suppress(FileNotFoundError):
-                half.unlink()
-            descriptor = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            try:
-                os.write(descriptor, key)
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            half.rename(path)
-            self._sync_directory()
-        except OSError as exc:
-            raise StoreError(f"{path}: cannot be written ({exc.strerror})") from exc
-        return key
-
-    def _path(self, scope: Scope) -> Path:
-        return self._directory / f"{scope.name}.key"
-
-    def _sync_directory(self) -> None:
-        descriptor = os.open(self._directory, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        raise MissingKeyError(
+            f"{self.places.location}: the key of {scope.name} {text}; its reports are refused and"
+            " its tallies wait until it is put back"
+        )
 
 
-def open_keys(store: Store, directory: Path | None = None) -> KeyRing:
-    """Return the keys of a store, in a directory of their own.
+def open_keys(store: Store, location: str | None = None) -> KeyRing:
+    """Return the keys of a store, in a place of their own.
 
     Raises
     ------
     StoreError
-        If the directory cannot be made, or the store names none and none was given.
+        If the place cannot be used, or the store names none and none was given.
     """
 
-    def state(scope: Scope) -> ScopeState:
+    def row(scope: Scope) -> ScopeRow | None:
         with store.read() as reader:
-            row = reader.scope(scope)
-        if row is None:
-            return "empty"
-        if row.closed:
-            return "closed"
-        return "counting" if row.devices else "empty"
+            return reader.scope(scope)
 
-    directory = directory or store.keys
-    if directory is None:
-        raise StoreError("keys: this store has no place for them; give their directory")
-    return KeyRing(directory, state)
+    location = location or store.keys
+    if location is None:
+        raise StoreError("keys: this store has no place for them; give one with --keys")
+    return KeyRing(open_keystore(location), row)

@@ -10,6 +10,8 @@ import msgspec
 
 from deniable.protocol.limits import MAX_COMPRESSED
 
+from .documents import Problem
+
 CONTENT_TYPE = "application/problem+json"
 
 DETAILS = {
@@ -44,9 +46,7 @@ def unavailable(detail: str, seconds: int = 5) -> HTTPProblem:
 
 def problem_body(status: int, detail: str) -> bytes:
     """Return the JSON text of a problem."""
-    title = HTTPStatus(status).phrase
-    document = {"type": "about:blank", "title": title, "status": status, "detail": detail}
-    return msgspec.json.encode(document)
+    return msgspec.json.encode(Problem("about:blank", HTTPStatus(status).phrase, status, detail))
 
 
 def where(exc: BaseException) -> str:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
+import re
 
 import msgspec
 from flask import Blueprint, Response, request
 
 from deniable.protocol.errors import StoreError
 
+from .documents import Batches, Periods, Tallies
+from .openapi import JSON, description_text
 from .problems import HTTPProblem, unavailable
 from .service import Collector
 from .tokens import require_token
 
-JSON = "application/json"
+_ID = re.compile("[1-9][0-9]{0,17}")
 
 
 def public_blueprint(collector: Collector) -> Blueprint:
     """Return what anyone may read."""
     blueprint = Blueprint("public", __name__)
-    description = files(__package__).joinpath("openapi.json").read_bytes()
+    description = description_text()
 
     @blueprint.get("/v1/survey/<survey>")
     def get_survey(survey: str) -> Response:
@@ -48,20 +50,10 @@ def public_blueprint(collector: Collector) -> Blueprint:
 
 
 def analyst_blueprint(collector: Collector) -> Blueprint:
-    """Return what a token opens: released tallies and where the others stand, never a count."""
+    """Return what an analyst may read: what was released, and where the rest stands."""
     blueprint = Blueprint("analyst", __name__)
-
-    @blueprint.before_request
-    def check_token() -> None:
-        require_token(collector.store, request.headers.get("Authorization", ""))
-
-    @blueprint.get("/v1/tallies/<survey>/<question>")
-    def get_tallies(survey: str, question: str) -> Response:
-        if question not in collector.catalogue.questions.get(survey, {}):
-            raise HTTPProblem(404, "survey or question: this collector does not know it")
-        with collector.store.read() as reader:
-            documents = reader.tallies(survey, question)
-        return Response('{"tallies":[' + ",".join(documents) + "]}", content_type=JSON)
+    _guard(blueprint, collector, "analyst")
+    _add_released(blueprint, collector)
 
     @blueprint.get("/v1/periods")
     def get_periods() -> Response:
@@ -69,8 +61,15 @@ def analyst_blueprint(collector: Collector) -> Blueprint:
         if survey is not None and survey not in collector.catalogue.surveys:
             raise HTTPProblem(404, "survey: this collector does not know it")
         with collector.store.read() as reader:
-            states = [state.record() for state in reader.states(survey)]
-        return Response(msgspec.json.encode({"periods": states}), content_type=JSON)
+            return answer(Periods.of(reader.states(survey)))
+
+    return blueprint
+
+
+def metrics_blueprint(collector: Collector) -> Blueprint:
+    """Return what monitoring may read."""
+    blueprint = Blueprint("metrics", __name__)
+    _guard(blueprint, collector, "metrics")
 
     @blueprint.get("/metrics")
     def get_metrics() -> Response:
@@ -79,3 +78,48 @@ def analyst_blueprint(collector: Collector) -> Blueprint:
         )
 
     return blueprint
+
+
+def _guard(blueprint: Blueprint, collector: Collector, scope: str) -> None:
+    """Let nobody in without a token of that scope."""
+
+    @blueprint.before_request
+    def check_token() -> None:
+        require_token(collector.store, request.headers.get("Authorization", ""), scope)
+
+
+def _add_released(blueprint: Blueprint, collector: Collector) -> None:
+    """Add the doors to tallies, and to batches of sealed reports."""
+
+    def check(survey: str, question: str) -> None:
+        if question not in collector.catalogue.questions.get(survey, {}):
+            raise HTTPProblem(404, "survey or question: this collector does not know it")
+
+    @blueprint.get("/v1/tallies/<survey>/<question>")
+    def get_tallies(survey: str, question: str) -> Response:
+        check(survey, question)
+        with collector.store.read() as reader:
+            documents = reader.tallies(survey, question)
+        return answer(Tallies([msgspec.Raw(document.encode()) for document in documents]))
+
+    @blueprint.get("/v1/batches/<survey>/<question>")
+    def get_batches(survey: str, question: str) -> Response:
+        check(survey, question)
+        with collector.store.read() as reader:
+            return answer(Batches.of(reader.batches(survey, question)))
+
+    @blueprint.get("/v1/batches/<survey>/<question>/<id>")
+    def get_batch(survey: str, question: str, id: str) -> Response:  # noqa: A002
+        check(survey, question)
+        document = None
+        if _ID.fullmatch(id):
+            with collector.store.read() as reader:
+                document = reader.batch(survey, question, int(id))
+        if document is None:
+            raise HTTPProblem(404, "id: the question has no such batch")
+        return Response(document, content_type=JSON)
+
+
+def answer(document: msgspec.Struct) -> Response:
+    """Encode a document as the body of a 200."""
+    return Response(msgspec.json.encode(document), content_type=JSON)

@@ -1,8 +1,8 @@
 """Which reports count: the rules, in order, without any input or output.
 
 unknown_question, wrong_version, wrong_hash, wrong_period, expired, period_future, period_closed,
-segment, bad_response: the first that applies is the report's code. Closing is decided again, and
-for good, inside the transaction that counts the report.
+segment, sealing_key, bad_response: the first that applies is the report's code. Closing is decided
+again, and for good, inside the transaction that counts the report.
 """
 
 from __future__ import annotations
@@ -10,16 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from deniable.protocol.errors import ReportError
 from deniable.protocol.periods import Period
-from deniable.protocol.question import WIRE_HASH
+from deniable.protocol.question import WIRE_HASH, Question
 from deniable.protocol.report import CODES
 from deniable.protocol.response import Response, Shape
+from deniable.protocol.sealing import SealingKey, unpack_sealed
 
+from .batches import pack
 from .catalogue import Catalogue
+from .documents import Rejection
 from .store.base import Registered, Scope
 from .wire import Report
+
+Counted = Response | bytes
+"""What a tally takes: a response, or a sealed one as it waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,26 +36,15 @@ class Slot:
     id: int
     bit: int
     shape: Shape
-    unpack: Callable[[object], Response]
+    unpack: Callable[[object], Counted]
     closes: datetime
     once: bool
     scope: Scope
+    hash: str
+    sealed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """Why one report of a request does not count."""
-
-    index: int
-    code: str
-    detail: str
-
-    def record(self) -> dict[str, object]:
-        """Return the rejection as JSON."""
-        return {"index": self.index, "code": self.code, "detail": self.detail}
-
-
-Entry = tuple[int, Slot, Response]
+Entry = tuple[int, Slot, Counted]
 """A report that may count: its index in the request, what it answers, and how."""
 
 
@@ -59,13 +55,19 @@ class Rules:
         self._known = catalogue.questions.get(survey, {})
         self._segments = frozenset(catalogue.surveys[survey].segments)
         self._period = period
-        self._slots = {
-            (entry.question.id, entry.question.version, entry.question.wire_hash): _slot(
-                entry, period
-            )
+        asked = [
+            entry
             for versions in self._known.values()
             for entry in versions.values()
             if entry.question.period == period.kind and entry.question.asks_in(period)
+        ]
+        sealed = any(entry.question.sealed for entry in asked)
+        keys = catalogue.sealing_keys(survey) if sealed else ()
+        self._slots = {
+            (entry.question.id, entry.question.version, entry.question.wire_hash): _slot(
+                entry, period, keys
+            )
+            for entry in asked
         }
 
     def judge(
@@ -132,19 +134,21 @@ def malformed(index: int) -> Rejection:
     return Rejection(index, "bad_response", detail)
 
 
-def _slot(entry: Registered, period: Period) -> Slot:
+def _unpack_sealed(question: Question, keys: tuple[SealingKey, ...], wire: object) -> bytes:
+    return pack(unpack_sealed(wire, question, keys))
+
+
+def _slot(entry: Registered, period: Period, keys: tuple[SealingKey, ...]) -> Slot:
     question = entry.question
-    if period.kind == "once":
-        scope = Scope(question.survey, period.key, question.id, question.version)
-    else:
-        scope = Scope(question.survey, period.key)
     shape = question.mechanism.shape
     return Slot(
         entry.id,
         1 << entry.bit,
         shape,
-        shape.unpack,
+        partial(_unpack_sealed, question, keys) if question.sealed else question.unpack,
         question.closes(period),
         period.kind == "once",
-        scope,
+        Scope.of(question, period.key),
+        question.hash,
+        question.sealed,
     )

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from flask import Flask
 from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.server import BaseWSGIServer, create_server
 from waitress.task import ErrorTask
 
@@ -39,6 +40,17 @@ class ProblemTask(ErrorTask):
         self.write(body)
 
 
+class Parser(HTTPRequestParser):
+    """Refuses what waitress's own stumbles over, such as a length of five thousand digits."""
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Read the header of a request."""
+        try:
+            super().parse_header(header_plus)
+        except ValueError:
+            raise ParsingError("the header is malformed") from None
+
+
 class Channel(HTTPChannel):
     """One connection; after a refusal it lingers.
 
@@ -48,6 +60,7 @@ class Channel(HTTPChannel):
     """
 
     error_task_class = ProblemTask
+    parser_class = Parser
     refused = False
 
     def writable(self) -> bool:
@@ -65,6 +78,14 @@ class Channel(HTTPChannel):
         if self.total_outbufs_len:
             self.server.pull_trigger()
         return count
+
+    def send_continue(self) -> None:
+        """Ask for the body of a request that waits to be asked.
+
+        Waitress would ask, and wait, even if none is announced or the request is refused already.
+        """
+        if not cast("Any", self.request).completed:
+            super().send_continue()
 
     def handle_close(self) -> None:
         """Close, or first say that nothing more will be sent."""

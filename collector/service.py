@@ -5,26 +5,34 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
 from deniable.protocol.errors import StoreError
 from deniable.protocol.periods import Period
+from deniable.protocol.survey import Survey
 
+from .app_key import AppKeys
 from .catalogue import Catalogue, register
 from .commit import Writer
 from .config import Config
-from .keys import open_keys
+from .flood import FloodLimit, flood_key
+from .keys import KeyRing, MissingKeyError, open_keys
 from .metrics import Metrics
 from .problems import where
-from .release import Closing, close_periods, destroy_keys
+from .readiness import Readiness
+from .release import SWEEP, Closing, close_periods, destroy_keys
 from .rules import Rules
-from .store import Store, open_store
+from .scope_key import Place
+from .store import open_store
+from .standing import checks_of
+from .store.base import Destroyed, Pending, Scope, Settled, Transaction
 
 LOG = logging.getLogger("deniable.collector")
 
 _MAX_RULES = 1024
-_PROVEN_SECONDS = 1.0
+_LEARNED_SECONDS = 1.0
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
@@ -33,35 +41,98 @@ class Collector:
 
     Attributes
     ----------
-    config, store, catalogue, keys, writer, metrics
+    config, store, catalogue, keys, flood, writer, metrics, readiness
     """
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self.metrics = Metrics()
+        self._app_keys = None if config.app_keys is None else AppKeys.load(config.app_keys)
         self._rules: dict[tuple[str, str], Rules] = {}
+        self._learning = threading.Lock()
+        self._learned_until = 0.0
         self._doubted = False
-        self._proven_until = 0.0
         self._stop = threading.Event()
         with ExitStack() as stack:
             self.store = open_store(config.store)
             stack.callback(self.store.close)
-            stack.enter_context(self.store.exclusive())
-            self.catalogue = _register(self.store, config)
+            stack.enter_context(self.store.attend())
             self.keys = open_keys(self.store, config.keys)
+            stack.callback(self.keys.close)
+            self.flood = FloodLimit(config, flood_key(config, self.keys.places))
+            with self.store.transaction() as tx:
+                if tx.watermark() == _BEGINNING:
+                    tx.raise_watermark(config.clock())  # what was closed before stays closed
+                for survey in config.surveys:
+                    register(tx, survey)
+                self._edition, self.catalogue = tx.edition(), Catalogue.read(tx)
+                _encrypt_plain(tx, self.catalogue, self.keys)
             self._warn()
             self.writer = Writer(self.store, config, self.metrics)
             stack.callback(self.writer.close)
             self.metrics.watch_queue(self.writer.waiting)
-            destroy_keys(self.store, self.catalogue, self.keys)
+            self.readiness = Readiness(checks_of(self))
+            destroy_keys(self.store, self.keys)
             self._start_timer(stack)
             self._resources = stack.pop_all()
+
+    def load(self, surveys: Iterable[Survey], app_keys: AppKeys | None) -> None:
+        """Take new editions of surveys and app keys while reports come in: all, or none.
+
+        Raises
+        ------
+        ParameterError
+            If a survey contradicts what was loaded before.
+        StoreError
+        """
+
+        def work(tx: Transaction) -> None:
+            for survey in surveys:
+                register(tx, survey)
+
+        self.writer.run(work)
+        self._app_keys = app_keys
+        self.learn(at_once=True)
+
+    def check_app_key(self, header: str | None) -> None:
+        """Let a request in that has a key of an app, or any if none is asked for.
+
+        Raises
+        ------
+        HTTPProblem
+            401.
+        """
+        if self._app_keys is not None:
+            self._app_keys.check(header)
+
+    def learn(self, *, at_once: bool = False) -> bool:
+        """Read the catalogue again if any process changed it; return whether that was so.
+
+        It is looked at once a second at most, unless ``at_once``.
+        """
+        with self._learning:
+            if not at_once and time.monotonic() < self._learned_until:
+                return False
+            self._learned_until = time.monotonic() + _LEARNED_SECONDS
+            try:
+                with self.store.read() as reader:
+                    edition = reader.edition()
+                    if edition == self._edition:
+                        return False
+                    catalogue = Catalogue.read(reader)
+            except StoreError as exc:
+                LOG.error("the surveys cannot be read again: %s", exc)
+                return False
+            self._edition, self.catalogue, self._rules = edition, catalogue, {}
+            return True
 
     def rules(self, survey: str, period: Period) -> Rules | None:
         """Return the rules for a survey's period; None if the survey is unknown."""
         key = (survey, period.key)
         rules = self._rules.get(key)
         if rules is None:
+            if survey not in self.catalogue.surveys and not self.learn():
+                return None
             if survey not in self.catalogue.surveys:
                 return None
             if len(self._rules) >= _MAX_RULES:
@@ -85,23 +156,27 @@ class Collector:
             self._doubted = True
         else:
             self._doubted = False
-            closing = self.writer.run(lambda tx: close_periods(tx, self.catalogue, now))
-            self.metrics.released.inc(closing.released)
-            self.metrics.destroyed.inc(closing.destroyed)
-        destroy_keys(self.store, self.catalogue, self.keys)
+            closing = self.writer.run(lambda tx: close_periods(tx, self.keys, now))
+            self._report(closing)
+        destroy_keys(self.store, self.keys)
+        while self.writer.run(lambda tx: tx.sweep(SWEEP)) == SWEEP and not self._stop.is_set():
+            pass
+        if closing is not None:
+            self.metrics.release_succeeded()
         return closing
 
-    def probe(self) -> None:
-        """Write to the store and wait for the disk, unless that was done a moment ago.
-
-        Raises
-        ------
-        StoreError
-            If that cannot be done.
-        """
-        if time.monotonic() >= self._proven_until:
-            self.writer.run(lambda tx: tx.probe())
-            self._proven_until = time.monotonic() + _PROVEN_SECONDS
+    def _report(self, closing: Closing) -> None:
+        """Tell what a release did."""
+        self.metrics.released.inc(closing.released)
+        self.metrics.destroyed.inc(closing.destroyed)
+        self.metrics.waiting_for_key.set(len(closing.waiting))
+        if closing.released or closing.destroyed:
+            LOG.info(
+                "released %d, destroyed %d",
+                closing.released,
+                closing.destroyed,
+                extra={"event": "release"},
+            )
 
     def close(self) -> None:
         """Commit what was taken in, stop the threads, and let go of the store."""
@@ -116,7 +191,7 @@ class Collector:
             LOG.warning(text, f"{watermark:%Y-%m-%d %H:%M}")
         for scope in scopes:
             if self.keys.missing(scope):
-                text = "the key of %s is missing: its reports are refused until it closes"
+                text = "the key of %s is missing: its reports are refused until it is put back"
                 LOG.warning(text, scope.name)
 
     def _start_timer(self, stack: ExitStack) -> None:
@@ -134,6 +209,8 @@ class Collector:
 
     def _tick(self) -> None:
         try:
+            self.learn()
+            self.keys.restore()
             self.release()
         except StoreError as exc:
             LOG.error("release failed: %s", exc)
@@ -141,10 +218,15 @@ class Collector:
             LOG.error("release failed: %s", where(exc))
 
 
-def _register(store: Store, config: Config) -> Catalogue:
-    with store.transaction() as tx:
-        if tx.watermark() == _BEGINNING:
-            tx.raise_watermark(config.clock())  # what closed before there was a store stays closed
-        for survey in config.surveys:
-            register(tx, survey)
-        return Catalogue.read(tx)
+def _encrypt_plain(tx: Transaction, catalogue: Catalogue, keys: KeyRing) -> None:
+    """Encrypt the tallies that an older deniable left as they were."""
+    for key, (n, cells) in tx.take_plain().items():
+        question = catalogue.by_id[key.question].question
+        try:
+            scope = keys.of(Scope.of(question, key.period))
+        except MissingKeyError as exc:
+            LOG.error("%s", exc)
+            tx.put_destroyed(Destroyed(Settled(key.question, key.period, None, key.segment), 0))
+        else:
+            place = Place(question.hash, key.period, key.segment)
+            tx.put_pending({key: Pending(n, scope.seal_tally(place, n, cells))})

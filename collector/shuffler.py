@@ -3,14 +3,17 @@
 One transaction counts a whole group of requests: a ledger bit for each device and question, which
 is the limit and the idempotency key in one, and a fold into the pending tally. What must never
 change: both happen in the same transaction, after the watermark was read in it, so a report counts
-exactly once in exactly one tally, or not at all.
+exactly once in exactly one tally, or not at all. A tally is written encrypted, anew at each commit,
+so that no two versions of it tell what the commits between them added.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +21,10 @@ from numpy.typing import NDArray
 from deniable.protocol.response import Response, Shape
 
 from .rules import Entry, Slot
+from .scope_key import Place, ScopeKey, UnreadableError
 from .store.base import Device, Pending, PendingKey, Scope, ScopeRow, Transaction
+
+LOG = logging.getLogger("deniable.collector")
 
 CELL = np.dtype("<i8")
 
@@ -28,30 +34,53 @@ _Place = tuple[int, str, str | None]
 """The fields of a :class:`PendingKey`; made once a report, for which a plain tuple is quicker."""
 
 
+class Part(NamedTuple):
+    """What a request says within one scope: a period, or one ``once`` question."""
+
+    scope: Scope
+    key: ScopeKey
+    tag: bytes
+    entries: list[Entry]
+
+
 @dataclass(slots=True, eq=False)
 class Submission:
     """One request on its way into the tallies.
 
-    ``parts`` are (scope, ledger tag, entries): one for a period, one for each ``once`` question.
     The outcome is what became of the entries; ``full`` tells that the period had no room for the
-    device.
+    device, ``unreadable`` that a tally does not open, so that nothing can be added to it.
     """
 
     period: str
     segment: str | None
-    parts: list[tuple[Scope, bytes, list[Entry]]]
+    parts: list[Part]
     accepted: int = 0
     duplicate: int = 0
     closed: list[int] = field(default_factory=list)
     full: bool = False
+    unreadable: bool = False
+
+    def forget(self) -> None:
+        """Be as before it was counted."""
+        self.accepted = self.duplicate = 0
+        self.closed = []
+        self.full = self.unreadable = False
 
 
 def count_group(tx: Transaction, submissions: Sequence[Submission], max_devices: int) -> None:
-    """Count requests in one transaction, and write down in each what became of it."""
+    """Count requests in one transaction, and write down in each what became of it.
+
+    Raises
+    ------
+    ConflictError
+        If another process counted one of the devices meanwhile.
+    """
+    for submission in submissions:
+        submission.forget()
     group = _Group(tx, submissions, max_devices)
     for submission in submissions:
-        for scope, tag, entries in submission.parts:
-            group.count(submission, scope, tag, entries)
+        for part in submission.parts:
+            group.count(submission, part)
     group.write()
 
 
@@ -65,53 +94,56 @@ class _Group:
         self._max_devices = max_devices
         self._watermark = tx.watermark()
         parts = [part for submission in submissions for part in submission.parts]
+        keys = {part.scope: part.key for part in parts}
         self._scopes: dict[Scope, ScopeRow] = {
-            scope: tx.scope(scope) or tx.add_scope(scope) for scope in {part[0] for part in parts}
+            scope: tx.scope(scope) or tx.add_scope(scope, keys[scope].check)
+            for scope in sorted(keys)
         }
-        self._bits = tx.answered({Device(self._scopes[part[0]].id, part[1]) for part in parts})
+        self._bits = tx.answered({Device(self._scopes[part.scope].id, part.tag) for part in parts})
         self._changed: dict[Device, int] = {}
         self._added: Counter[int] = Counter()
         self._folds = self._read_folds(submissions)
 
-    def _read_folds(self, submissions: Sequence[Submission]) -> dict[_Place, Fold]:
-        """Read the tallies to add to, without those that have left the shuffler.
+    def _read_folds(self, submissions: Sequence[Submission]) -> dict[_Place, Fold | None]:
+        """Read the tallies to add to; None for one that does not open.
 
-        A grace that was made longer must not begin a tally again; a ``once`` question's does,
-        batch after batch, until its scope is closed.
+        Those that have left the shuffler are not among them, for a grace that was made longer
+        must not begin a tally again; a ``once`` question's does, batch after batch, until its
+        scope is closed.
         """
-        found: dict[_Place, Slot] = {}
+        found: dict[_Place, tuple[Slot, ScopeKey]] = {}
         for submission in submissions:
-            for _, _, entries in submission.parts:
-                for _, slot, _ in entries:
-                    found[slot.id, submission.period, submission.segment] = slot
-        slots = {PendingKey(*key): slot for key, slot in found.items()}
-        pending = self._tx.pending(slots)
-        fresh = [key for key, slot in slots.items() if key not in pending and not slot.once]
+            for part in submission.parts:
+                for _, slot, _ in part.entries:
+                    found[slot.id, submission.period, submission.segment] = slot, part.key
+        asked = {PendingKey(*place): of for place, of in found.items()}
+        pending = self._tx.pending(asked)
+        fresh = [key for key, (slot, _) in asked.items() if key not in pending and not slot.once]
         settled = self._tx.settled(fresh)
         return {
-            key: Fold(key, slot.shape, pending.get(key))
-            for key, slot in slots.items()
+            key: _open_fold(key, *of, pending.get(key))
+            for key, of in asked.items()
             if key not in settled
         }
 
-    def count(
-        self, submission: Submission, scope: Scope, tag: bytes, entries: Sequence[Entry]
-    ) -> None:
+    def count(self, submission: Submission, part: Part) -> None:
         """Count a device's reports within one scope."""
-        row = self._scopes[scope]
-        device = Device(row.id, tag)
+        row = self._scopes[part.scope]
+        device = Device(row.id, part.tag)
         known = self._bits.get(device)
         devices = row.devices + self._added[row.id]
         if known is None and not row.closed and devices >= self._max_devices:
             submission.full = True
             return
         bits = known or 0
-        for index, slot, response in entries:
-            fold = self._folds.get((slot.id, submission.period, submission.segment))
-            if row.closed or slot.closes <= self._watermark or fold is None:
+        for index, slot, response in part.entries:
+            place = slot.id, submission.period, submission.segment
+            if row.closed or slot.closes <= self._watermark or place not in self._folds:
                 submission.closed.append(index)
             elif bits & slot.bit:
                 submission.duplicate += 1
+            elif (fold := self._folds[place]) is None:
+                submission.unreadable = True
             else:
                 bits |= slot.bit
                 fold.add(response)
@@ -124,31 +156,54 @@ class _Group:
     def write(self) -> None:
         """Write the ledger rows and the tallies that changed."""
         self._tx.put_ledger(self._changed, self._added)
-        self._tx.put_pending(
-            {fold.key: fold.result() for fold in self._folds.values() if fold.responses}
-        )
+        folds = [fold for fold in self._folds.values() if fold is not None and fold.responses]
+        self._tx.put_pending({fold.key: fold.result() for fold in folds})
+        sealed = {fold.key: fold.sealed() for fold in folds if fold.slot.sealed}
+        if sealed:
+            self._tx.add_sealed(sealed)
 
 
 class Fold:
     """A pending tally and the responses of one group to add to it."""
 
-    __slots__ = ("_pending", "_shape", "add", "key", "responses")
+    __slots__ = ("_before", "_key", "_n", "_place", "add", "key", "responses", "slot")
 
-    def __init__(self, key: PendingKey, shape: Shape, pending: Pending | None) -> None:
+    def __init__(
+        self, key: PendingKey, slot: Slot, scope: ScopeKey, before: Pending | None
+    ) -> None:
         self.key = key
-        self._shape = shape
-        self._pending = pending
-        self.responses: list[Response] = []
+        self.slot = slot
+        self._key = scope
+        self._place = Place(slot.hash, key.period, key.segment)
+        self._n = before.n if before else 0
+        self._before = None
+        if before is not None and not slot.sealed:
+            opened = scope.open_tally(self._place, before.n, before.cells)
+            self._before = np.frombuffer(opened, CELL)
+        self.responses: list[Any] = []
         self.add = self.responses.append
 
     def result(self) -> Pending:
         """Return the tally with the responses in it."""
-        cells = fold_all(self._shape, self.responses)
-        n = len(self.responses)
-        if self._pending is not None:
-            cells += np.frombuffer(self._pending.cells, CELL)
-            n += self._pending.n
-        return Pending(n, cells.tobytes())
+        n = self._n + len(self.responses)
+        if self.slot.sealed:
+            return Pending(n, b"")
+        cells = fold_all(self.slot.shape, self.responses)
+        if self._before is not None:
+            cells += self._before
+        return Pending(n, self._key.seal_tally(self._place, n, cells.tobytes()))
+
+    def sealed(self) -> list[bytes]:
+        """Return the reports that only the analyst can open, encrypted once more."""
+        return self._key.seal_reports(self._place, self.responses)
+
+
+def _open_fold(key: PendingKey, slot: Slot, scope: ScopeKey, before: Pending | None) -> Fold | None:
+    try:
+        return Fold(key, slot, scope, before)
+    except UnreadableError as exc:
+        LOG.error("%s", exc)
+        return None
 
 
 def fold_all(shape: Shape, responses: Sequence[Response]) -> Cells:

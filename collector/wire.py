@@ -1,7 +1,8 @@
 """The body of ``POST /v1/reports``: bounded bytes in, one checked envelope out.
 
 A defect inside one report is that report's alone; any other refuses the whole request. No error
-repeats what was sent, for that may be a device's name or answer.
+repeats what was sent, for that may be a device's name or answer. The structs that check a request
+also describe it in ``openapi``; what they only describe is checked after them, and a test compares.
 """
 
 from __future__ import annotations
@@ -10,45 +11,62 @@ import re
 import zlib
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.limits import MAX_INFLATED, MAX_REPORTS
 from deniable.protocol.periods import Period, parse_period
+from deniable.protocol.question import WIRE_HASH
 from deniable.protocol.report import parse_device
 
+from .definitions import Identifier, PeriodText
 from .problems import HTTPProblem
 
 
 class Report(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """One report as it travels."""
+    """One report as it travels; a defect in it is its own and refuses no other."""
 
-    question: str
-    version: int
-    hash: str
-    response: Any
+    question: Identifier
+    version: Annotated[int, Meta(extra_json_schema={"minimum": 1})]
+    hash: Annotated[
+        str,
+        Meta(
+            description=f"The first {WIRE_HASH} digits of the question's privacy hash.",
+            extra_json_schema={"pattern": f"^[0-9a-f]{{{WIRE_HASH}}}$"},
+        ),
+    ]
+    response: Annotated[
+        Any,
+        Meta(
+            description="A symbol, bits as base64url, or [row, either]; of a sealed question, "
+            "[key id, ciphertext as base64url].",
+            examples=[1, "Hw", [3, 1]],
+        ),
+    ]
 
 
-class _Strict(msgspec.Struct, forbid_unknown_fields=True):
-    """A request all of whose reports are of the right form."""
-
-    survey: str
-    period: str
-    device: str
-    reports: list[Report]
-    segment: str | None = None
+R = TypeVar("R")
 
 
-class _Lenient(msgspec.Struct, forbid_unknown_fields=True):
-    """A request whose reports are looked at one by one."""
+class _Request(msgspec.Struct, Generic[R], forbid_unknown_fields=True):
+    survey: Identifier
+    period: PeriodText
+    device: Annotated[
+        str,
+        Meta(
+            description="The device's pseudonym of this period, 16 bytes of base64url.",
+            extra_json_schema={"pattern": "^[A-Za-z0-9_-]{21}[AQgw]$"},
+        ),
+    ]
+    reports: Annotated[list[R], Meta(max_length=MAX_REPORTS)]
+    segment: Annotated[str | None, Meta(description="One of the survey's segments.")] = None
 
-    survey: str
-    period: str
-    device: str
-    reports: list[msgspec.Raw]
-    segment: str | None = None
+
+class Request(_Request[Report], forbid_unknown_fields=True):
+    """One device's reports of one period."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +80,10 @@ class Envelope:
     reports: list[Report | None] | list[Report]
 
 
-_strict = msgspec.json.Decoder(_Strict)
-_lenient = msgspec.json.Decoder(_Lenient)
+ENCODINGS = {"Accept-Encoding": "gzip, identity"}
+
+_strict = msgspec.json.Decoder(Request)
+_lenient = msgspec.json.Decoder(_Request[msgspec.Raw])
 _report = msgspec.json.Decoder(Report)
 _period = lru_cache(maxsize=1024)(parse_period)
 _FIELD = re.compile(r"\$\.(survey|period|segment|device|reports)")
@@ -95,7 +115,7 @@ def inflate(body: bytes, encoding: str) -> bytes:
     if encoding in ("", "identity"):
         return body
     if encoding != "gzip":
-        raise HTTPProblem(415, "content-encoding must be gzip or absent")
+        raise HTTPProblem(415, "content-encoding must be gzip or absent", ENCODINGS)
     stream = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     try:
         inflated = stream.decompress(body, MAX_INFLATED + 1)
@@ -122,15 +142,13 @@ def parse_envelope(body: bytes) -> Envelope:
         except UnicodeDecodeError:
             raise HTTPProblem(400, "the body is not UTF-8") from None
     reports: list[Report | None] | list[Report]
-    document: _Strict | _Lenient
+    document: Request | _Request[msgspec.Raw]
     try:
         document = _strict.decode(body)
         reports = document.reports
     except (ValueError, RecursionError):
         document = _parse_leniently(body)
-        reports = [_parse_report(raw) for raw in document.reports[: MAX_REPORTS + 1]]
-    if len(reports) > MAX_REPORTS:
-        raise HTTPProblem(422, f"reports must be at most {MAX_REPORTS}")
+        reports = [_parse_report(raw) for raw in document.reports]
     try:
         period = _period(document.period)
         device = parse_device(document.device)
@@ -139,7 +157,7 @@ def parse_envelope(body: bytes) -> Envelope:
     return Envelope(document.survey, period, document.segment, device, reports)
 
 
-def _parse_leniently(body: bytes) -> _Lenient:
+def _parse_leniently(body: bytes) -> _Request[msgspec.Raw]:
     try:
         return _lenient.decode(body)
     except msgspec.ValidationError as exc:
@@ -168,6 +186,8 @@ def _fault(message: str) -> str:
     """Say which field is wrong, in words that hold nothing of the request."""
     if missing := _MISSING.search(message):
         return f"{missing[1]} is missing"
+    if "of length" in message:
+        return f"reports must be at most {MAX_REPORTS}"
     if field := _FIELD.search(message):
         kind = "a list" if field[1] == "reports" else "text"
         return f"{field[1]} must be {kind}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from .exact import total
 from .question import Question
+from .sealing import SealingKey
 from .survey import Survey
 
 
@@ -72,16 +74,48 @@ def _survey_changes(old: Survey, new: Survey) -> list[Change]:
     for field in ("segments", "batch", "linkable"):
         if getattr(old, field) != getattr(new, field):
             changes.append(Change("", f"{field} changed", Decimal(0)))
-    return changes
+    return [*changes, *_key_changes(old.sealing_keys, new.sealing_keys)]
+
+
+def _key_changes(old: Sequence[SealingKey], new: Sequence[SealingKey]) -> Iterator[Change]:
+    """Yield what becomes of the keys that reports are sealed for."""
+    known, kept = ({key.id: key for key in keys} for keys in (old, new))
+    for name, key in kept.items():
+        before = known.get(name)
+        if before is None:
+            yield _of_key(name, f"added, {key.state}")
+        elif (before.suite, before.public) != (key.suite, key.public):
+            yield _of_key(name, "became another key; give that one another id")
+        elif before.state != key.state:
+            yield _of_key(name, f"{before.state} became {key.state}" + _refuses(before, key))
+    for name, key in known.items():
+        if name not in kept:
+            yield _of_key(name, "removed" + _refuses(key, None))
+
+
+def _of_key(name: str, text: str) -> Change:
+    return Change("", f"sealing key {name}: {text}", Decimal(0))
+
+
+def _refuses(before: SealingKey, after: SealingKey | None) -> str:
+    """Say what a collector does with the reports of devices that know the old edition only."""
+    ends = before.live and not (after and after.live)
+    return ": reports sealed for it are refused from now on" if ends else ""
 
 
 def _question_changes(old: Question, new: Question) -> list[Change]:
     if new.version < old.version:
         return [Change(new.id, f"version fell to {new.version}", Decimal(0), refused=True)]
     if new.version > old.version:
-        return [Change(new.id, f"version {old.version} became {new.version}", new.epsilon)]
+        changes = [Change(new.id, f"version {old.version} became {new.version}", new.epsilon)]
+        if new.sealed != old.sealed:
+            changes.append(Change(new.id, _sealed(new), Decimal(0)))
+        return changes
     if new.hash != old.hash:
-        text = f"changed under version {old.version}; raise the version"
+        what = f"changed under version {old.version}"
+        if new.sealed != old.sealed:
+            what += f" ({_sealed(new)})"
+        text = f"{what}; raise the version"
         return [Change(new.id, text, Decimal(0), refused=True)]
     changes = []
     if new.min_crowd < old.min_crowd:
@@ -95,3 +129,7 @@ def _question_changes(old: Question, new: Question) -> list[Change]:
         if before != after:
             changes.append(Change(new.id, f"{field}: {before} became {after}", Decimal(0)))
     return changes
+
+
+def _sealed(new: Question) -> str:
+    return "answers are sealed now" if new.sealed else "answers are no longer sealed"

@@ -18,11 +18,12 @@ from functools import cached_property
 from typing import Any, Literal
 
 from .draws import DERIVATION
-from .errors import ParameterError
+from .errors import ParameterError, ReportError
 from .exact import canonical
 from .mechanisms import Mechanism
 from .periods import Period, PeriodKind, midnight
 from .ranges import Range
+from .response import Response
 
 Value = bool | str | Decimal
 """An answer: true or false for a boolean question, one of the choices for a choice, a number."""
@@ -64,6 +65,8 @@ class Question:
         Whom to ask.
     expires : date
         The last day on which it is asked.
+    sealed : bool
+        Whether devices encrypt each response to the analyst's key.
     """
 
     survey: str
@@ -80,6 +83,7 @@ class Question:
     default: Value | None
     owner: str
     expires: date
+    sealed: bool = False
 
     @property
     def epsilon(self) -> Decimal:
@@ -120,6 +124,31 @@ class Question:
     def _symbols(self) -> dict[str, int]:
         return {choice: symbol for symbol, choice in enumerate(self.choices)}
 
+    def unpack(self, wire: object) -> Response:
+        """Return the response of a JSON value, which may be anything, if a device could give it.
+
+        Raises
+        ------
+        ReportError
+            ``bad_response``: not the one wire form of a response, or see :meth:`check`.
+        """
+        return self.check(self.mechanism.shape.unpack(wire))
+
+    def check(self, response: Response) -> Response:
+        """Return a response that is of the mechanism's shape, if a device could have given it.
+
+        Raises
+        ------
+        ReportError
+            ``bad_response``: more or fewer bits are set than all but one in 10^12 honest responses
+            have. The message says nothing of the response.
+        """
+        counts = self.mechanism.popcounts
+        if counts is not None and response.out.bit_count() not in counts:
+            expected = f"{counts.start} to {counts.stop - 1} bits set, as devices' have"
+            raise ReportError("bad_response", f"response must have {expected}")
+        return response
+
     @cached_property
     def hash(self) -> str:
         """The privacy hash, 64 hex digits: SHA-256 of the canonical privacy document."""
@@ -131,7 +160,7 @@ class Question:
         return self.hash[:WIRE_HASH]
 
     def _privacy_document(self) -> dict[str, Any]:
-        return {
+        document = {
             "survey": self.survey,
             "question": self.id,
             "version": str(self.version),
@@ -145,6 +174,7 @@ class Question:
             "period": self.period,
             "default": answer_document(self.default),
         }
+        return {**document, "sealed": True} if self.sealed else document
 
     def document(self) -> dict[str, Any]:
         """Return the question's whole definition as JSON, hash and thresholds included."""
@@ -165,6 +195,7 @@ class Question:
             "default": answer_document(self.default),
             "owner": self.owner,
             "expires": self.expires.isoformat(),
+            "sealed": self.sealed,
         }
 
     def asks_in(self, period: Period) -> bool:

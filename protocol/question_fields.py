@@ -32,6 +32,7 @@ from .ranges import Range
 QUESTION_KEYS = (
     "version", "ask", "type", "choices", "range", "mechanism", "epsilon", "epsilon_first",
     "period", "grace", "min_crowd", "default", "owner", "expires",
+    "sealed",
 )  # fmt: skip
 COMPILED_KEYS = (*QUESTION_KEYS, "id", "hash")
 _TYPES = ("boolean", "choice", "number")
@@ -87,6 +88,7 @@ def read_question(
         default=None,
         owner=fields.text("owner", "nobody"),
         expires=fields.day("expires"),
+        sealed=_sealed(fields),
     )
     question = replace(asked, default=_default(fields, asked))
     if compiled:
@@ -193,6 +195,18 @@ def _grace(fields: Fields, period: str) -> int:
     if fields.raw("grace") not in (None, 0):
         fields.problem("grace", "a once question closes when it expires", "remove it")
     return 0
+
+
+def _sealed(fields: Fields) -> bool:
+    sealed = fields.flag("sealed")
+    if sealed and not fields.has("epsilon_first"):
+        fields.problem(
+            "sealed",
+            "needs epsilon_first: whoever opens a report sees it whole, and without fresh noise "
+            "the same one in every period",
+            "add epsilon_first, the epsilon of one report, or remove sealed",
+        )
+    return sealed
 
 
 def _default(fields: Fields, question: Question) -> Value | None:

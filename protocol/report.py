@@ -23,6 +23,7 @@ CODES: Final[Mapping[str, str]] = {
     "period_future": "the period has not begun",
     "expired": "the question was no longer asked then",
     "segment": "the survey has no such segment",
+    "sealing_key": "the report is sealed for a key that is not in use",
 }
 """Why one report of a request is refused. Only ``period_future`` is worth sending again."""
 

@@ -26,12 +26,14 @@ from .limits import (
 )
 from .question import Question
 from .question_fields import COMPILED_KEYS, QUESTION_KEYS, name_of, read_question
+from .sealing import SealingKey
+from .sealing_keys import read_sealing_keys, require_active
 
 FORMAT = 1
 
 Batch = Literal["survey", "question"]
 
-_SURVEY_KEYS = ("format", "id", "max_epsilon", "segments", "batch", "linkable")
+_SURVEY_KEYS = ("format", "id", "max_epsilon", "segments", "batch", "linkable", "sealing_keys")
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class Survey:
         Whether the author accepts that memoized answers together may recognise a device.
     questions : dict
         By id, in the survey's order.
+    sealing_keys : tuple of SealingKey
+        The analyst's public keys, of which one is active if any question is sealed.
     """
 
     id: str
@@ -59,6 +63,12 @@ class Survey:
     batch: Batch
     linkable: bool
     questions: Mapping[str, Question]
+    sealing_keys: tuple[SealingKey, ...] = ()
+
+    @property
+    def active_key(self) -> SealingKey | None:
+        """The key that devices seal for."""
+        return next((key for key in self.sealing_keys if key.state == "active"), None)
 
     def fingerprint_bits(self) -> dict[str, float]:
         """Return, by period kind, the bits one request may reveal about which device it is.
@@ -83,6 +93,7 @@ class Survey:
             "segments": list(self.segments),
             "batch": self.batch,
             "linkable": self.linkable,
+            "sealing_keys": [key.document() for key in self.sealing_keys],
             "questions": [question.document() for question in self.questions.values()],
         }
 
@@ -182,7 +193,9 @@ def _assemble(
         if key in questions:
             fields.problem("id", "asked twice", "remove one")
         questions[key] = read_question(name, key, fields, linkable=linkable, compiled=compiled)
-    survey = Survey(name, max_epsilon, segments, batch, linkable, questions)
+    path = "sealing_keys" if compiled else "survey.sealing_keys"
+    keys = read_sealing_keys(head, path, problems)
+    survey = Survey(name, max_epsilon, segments, batch, linkable, questions, keys)
     if not problems:
         _check_whole(survey, head)
     if problems:
@@ -191,7 +204,9 @@ def _assemble(
 
 
 def _check_whole(survey: Survey, head: Fields) -> None:
-    """Check what no question can check alone: the ceiling and the fingerprint."""
+    """Check what no question can check alone: its key, the ceiling and the fingerprint."""
+    sealed = (question.id for question in survey.questions.values() if question.sealed)
+    require_active(survey.sealing_keys, sealed, head)
     spent = total(question.epsilon for question in survey.questions.values())
     if spent > survey.max_epsilon:
         head.problem(

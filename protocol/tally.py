@@ -7,18 +7,14 @@ format. ``cells`` follow the mechanism's shape; ``n`` is the number of devices c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import DocumentError, ParameterError, SurveyError
-from .fields import text_fault
-from .limits import MAX_DEVICES, MAX_SEGMENT
-from .periods import parse_period
+from .errors import DocumentError
+from .limits import MAX_DEVICES
 from .question import Question
-from .question_fields import parse_question
+from .released import FORMAT, parse_released
 
-FORMAT = 1
 _KEYS = {"format", "survey", "question", "period", "batch", "segment", "n", "cells"}
 
 
@@ -70,42 +66,14 @@ def parse_tally(document: object) -> Tally:
         If a field is missing or malformed, the question does not match its own hash, or the
         cells do not fit the question's mechanism and n.
     """
-    if not isinstance(document, Mapping) or set(document) != _KEYS:
-        raise DocumentError(f"tally: must have exactly the fields {', '.join(sorted(_KEYS))}")
-    if type(document["format"]) is not int or document["format"] != FORMAT:
-        raise DocumentError("tally: unknown format; upgrade deniable to read it")
-    survey, name, segment, batch = _texts(document)
-    try:
-        question = parse_question(survey, document["question"])
-        period = parse_period(name)
-        released_in = None if batch is None else parse_period(batch).kind
-    except SurveyError as exc:
-        raise DocumentError(f"tally: {exc.problems[0]}") from exc
-    except ParameterError as exc:
-        raise DocumentError(f"tally: {exc}") from exc
-    if period.kind != question.period:
-        raise DocumentError("tally: its period is of another kind than its question asks by")
-    if released_in != ("week" if period.kind == "once" else None):
-        raise DocumentError("tally: batch must be a week for a once question, null for others")
-    cells = _counts(document["cells"], question)
-    n = document["n"]
-    if type(n) is not int or question.mechanism.shape.reports(cells) != n:
+    where, fields = parse_released(document, "tally", _KEYS)
+    cells = _counts(fields["cells"], where.question)
+    n = fields["n"]
+    if type(n) is not int or where.question.mechanism.shape.reports(cells) != n:
         raise DocumentError("tally: n must be the number of reports in its cells")
     if n > MAX_DEVICES:
         raise DocumentError(f"tally: n must be at most {MAX_DEVICES}")
-    return Tally(question, period.key, segment, n, cells, batch)
-
-
-def _texts(document: Mapping[str, object]) -> tuple[str, str, str | None, str | None]:
-    survey, name = document["survey"], document["period"]
-    segment, batch = document["segment"], document["batch"]
-    if not isinstance(survey, str) or not isinstance(name, str):
-        raise DocumentError("tally: survey and period must be text")
-    if not isinstance(segment, str | None) or not isinstance(batch, str | None):
-        raise DocumentError("tally: segment and batch must be text or null")
-    if segment is not None and text_fault(segment, MAX_SEGMENT):
-        raise DocumentError("tally: segment must be one line of text")
-    return survey, name, segment, batch
+    return Tally(where.question, where.period, where.segment, n, cells, where.batch)
 
 
 def _counts(cells: object, question: Question) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from flask import Flask
 
 from deniable.collector.app import collector_of
 from deniable.collector.service import Collector
+from deniable.protocol.mechanisms.oracle import FrequencyOracle
 from deniable.protocol.question import Question
 from deniable.protocol.report import device_name, report_document, request_document
 from deniable.protocol.response import Response
@@ -67,13 +68,14 @@ def new_device() -> str:
 
 
 def some_response(question: Question, rng: random.Random | None = None) -> Response:
-    """A response of a question's shape, drawn uniformly."""
+    """A response of a question's shape: any symbol, or bits as a device would draw them."""
     shape = question.mechanism.shape
     draw = rng or random.Random(1)
     row = draw.randrange(shape.rows)
     if shape.kind == "symbol":
         return Response(draw.randrange(shape.width), row)
-    return Response(draw.getrandbits(shape.width), row)
+    q = float(cast("FrequencyOracle", question.mechanism).q)
+    return Response(sum((draw.random() < q) << bit for bit in range(shape.width)), row)
 
 
 def request_body(

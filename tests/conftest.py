@@ -7,6 +7,9 @@ import threading
 
 import pytest
 from hypothesis import settings
+from servers import postgres, valkey
+
+__all__ = ["postgres", "valkey"]
 
 pytest.register_assert_rewrite("conformance", "survey_documents")
 

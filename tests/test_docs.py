@@ -28,6 +28,7 @@ def load_generator(name: str) -> ModuleType:
 
 generate = load_generator("generate")
 mechanisms = load_generator("generate_mechanisms")
+openapi = load_generator("generate_openapi")
 SCRIPTS: dict[str, str] = generate.scripts()
 
 Program = click.Command | argparse.ArgumentParser
@@ -144,6 +145,10 @@ def test_a_stale_reference_is_replaced_and_a_missing_one_added() -> None:
 def test_the_figures_of_the_mechanisms_are_current() -> None:
     page = mechanisms.PAGE.read_text(encoding="utf-8")
     assert mechanisms.update(page) == page, "run `make docs`"
+
+
+def test_the_description_of_the_api_is_current() -> None:
+    assert openapi.PAGE.read_bytes() == openapi.description_text(), "run `make docs`"
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

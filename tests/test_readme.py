@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import re
-import shlex
 from pathlib import Path
 
-import click
 import pytest
+from command_lines import unknown_words
 
 from deniable.protocol.survey import load_survey
 
@@ -21,11 +18,6 @@ INLINE = re.compile(r"`(deniable(?:-collector|-device)? [^`]+)`")
 NAMED = re.compile(r"# (\w+\.toml)\n")
 URL = re.compile(r"https?://[\w.:]+")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)[^)]*\)")
-MODULES = {
-    "deniable": "deniable.analysis.cli",
-    "deniable-collector": "deniable.collector.cli",
-    "deniable-device": "deniable.client.device",
-}
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
@@ -50,34 +42,6 @@ def commands() -> list[tuple[str, str]]:
             inline = INLINE.findall(page.read_text(encoding="utf-8").replace("\n", " "))
             found += [(page.name, " ".join(line.split())) for line in inline]
     return found
-
-
-def unknown_words(line: str) -> list[str]:
-    """The subcommands and options of a command line that do not exist."""
-    script, *words = shlex.split(line)
-    module = importlib.import_module(MODULES[script])
-    if script == "deniable-device":
-        return _unknown_to_argparse(module.build_parser(), words)
-    command: click.Command = module.main
-    context = click.Context(command, info_name=script)
-    while isinstance(command, click.Group) and words:
-        child = command.get_command(context, words[0])
-        if child is None:
-            return [word for word in words[:1] if set(words[0].split("|")) - set(command.commands)]
-        command, words = child, words[1:]
-    options = {name for parameter in command.params for name in parameter.opts}
-    return [word for word in words if word.startswith("--") and word.split("=")[0] not in options]
-
-
-def _unknown_to_argparse(parser: argparse.ArgumentParser, words: list[str]) -> list[str]:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            named = set(words[0].split("|"))
-            if not named <= set(action.choices):
-                return sorted(named - set(action.choices))
-            parser = action.choices[min(named)]
-    known = {option for action in parser._actions for option in action.option_strings}
-    return [word for word in words[1:] if word.startswith("--") and word not in known]
 
 
 @pytest.mark.parametrize(("page", "line"), commands())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from sealed_kit import write_example
 from units import without_a_unit
 
 from deniable.analysis.cli import COMMANDS, main
@@ -17,6 +19,7 @@ LINES = [
     "estimate limitation --from tallies.json",
     "estimate limitation --from tallies.json --shuffle-delta 1e-6",
     "estimate visits --from tallies.json",
+    "estimate limitation --from grown.json --all",
     "difference limitation --from tallies.json --periods 2026-W01 2026-W02",
     "trend limitation --from tallies.json",
     "periods --from tallies.json",
@@ -45,6 +48,8 @@ LINES = [
     "survey diff survey.toml newer.toml",
     "simulate --survey survey.toml --truth truth.csv --devices 999 --question visits",
     "audit --survey survey.toml --question limitation --trials 200",
+    "sealing-key show key.json",
+    "unseal well --from parts.json --key key.json --to opened.db",
 ]
 
 
@@ -64,7 +69,19 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     places = [word for name, file in files.items() for word in (f"--{name}", str(folder / file))]
     made = CliRunner().invoke(main, ["simulate", *shlex.split(words), *places])
     assert made.exit_code == 0, made.output
+    write_example(folder)
+    grow(folder / "tallies.json", folder / "grown.json")
     return folder
+
+
+def grow(tallies: Path, grown: Path) -> None:
+    """Write tallies again with three times the devices in the last period, which is suspicious."""
+    document = json.loads(tallies.read_text("utf-8"))
+    last = max(one["period"] for one in document["tallies"])
+    for one in document["tallies"]:
+        if one["period"] == last:
+            one |= {"n": 3 * one["n"], "cells": [3 * cell for cell in one["cells"]]}
+    grown.write_text(json.dumps(document), "utf-8")
 
 
 @pytest.mark.parametrize("line", LINES)

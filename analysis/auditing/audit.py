@@ -145,6 +145,12 @@ def _chosen(survey: Survey, names: Sequence[str]) -> Survey:
     kept: Mapping[str, Question] = {
         name: question for name, question in survey.questions.items() if not names or name in names
     }
+    for question in kept.values():
+        if question.sealed:
+            raise ParameterError(
+                f"question: {question.id} is sealed, and no audit can read what it sends; audit a "
+                "copy of the survey without sealed, whose answers are perturbed alike"
+            )
     return replace(survey, questions=kept)
 
 

@@ -68,6 +68,9 @@ def command(
     is 1bitmean, quantiles and a distribution in the question's own units. Several periods are
     listed rather than pooled: the noise of memoized answers is the same in each, and does not
     average out.
+
+    Warns where a period looks as if reports were fake or broken, or changed abruptly; that
+    changes no number.
     """
     result = estimate(
         question,
@@ -86,5 +89,8 @@ def command(
         quantiles=quantiles,
         shuffle_delta=shuffle_delta,
     )
+    if form != "json":
+        for warning in result.warnings:
+            click.echo(f"Warning: {warning}", err=True)
     options.draw(result, plot)
     options.emit(result, form)

@@ -115,3 +115,75 @@ def m001_counts_without_reports(db: Database) -> None:
     """Create the first schema."""
     for statement in _TABLES:
         db.conn.execute(statement)
+
+
+_ENCRYPTED = (
+    "ALTER TABLE clock ADD COLUMN edition INTEGER NOT NULL DEFAULT 0",
+    # Tells the key that named a scope's rows from any other; empty if it is not known.
+    "ALTER TABLE scopes ADD COLUMN key_check BLOB NOT NULL DEFAULT x''",
+    "ALTER TABLE tokens ADD COLUMN scopes TEXT NOT NULL DEFAULT 'analyst metrics'",
+    # What was counted in the clear waits here until a collector, who has the keys, encrypts it.
+    "ALTER TABLE pending RENAME TO pending_plain",
+    """CREATE TABLE pending (
+        question INTEGER NOT NULL REFERENCES questions (id),
+        period TEXT NOT NULL,
+        segment TEXT NOT NULL,
+        n INTEGER NOT NULL,
+        cells BLOB NOT NULL,
+        PRIMARY KEY (question, period, segment)
+    ) WITHOUT ROWID""",
+    # Sealed reports, encrypted once more; place is random, so that no order is kept.
+    """CREATE TABLE sealed (
+        question INTEGER NOT NULL REFERENCES questions (id),
+        period TEXT NOT NULL,
+        segment TEXT NOT NULL,
+        place BLOB NOT NULL,
+        report BLOB NOT NULL,
+        PRIMARY KEY (question, period, segment, place)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE batches (
+        id INTEGER PRIMARY KEY,
+        question INTEGER NOT NULL REFERENCES questions (id),
+        period TEXT NOT NULL,
+        batch TEXT NOT NULL,
+        segment TEXT NOT NULL,
+        n INTEGER NOT NULL,
+        part INTEGER NOT NULL,
+        parts INTEGER NOT NULL,
+        document TEXT NOT NULL,
+        UNIQUE (question, period, batch, segment, part)
+    )""",
+    """CREATE VIEW released_batches AS
+        SELECT q.survey, q.question, q.version, b.period,
+               nullif(b.batch, '') AS batch, nullif(b.segment, '') AS segment,
+               b.part, b.parts, b.document
+        FROM batches b JOIN questions q ON q.id = b.question""",
+    "DROP VIEW period_states",
+    """CREATE VIEW period_states AS
+        SELECT q.survey, q.question, q.version, t.period,
+               NULL AS batch, nullif(t.segment, '') AS segment, 'pending' AS state,
+               CASE length(t.n) WHEN 1 THEN '0-9' ELSE
+                   substr('1000000000000000000', 1, length(t.n)) || '-' ||
+                   substr('9999999999999999999', 1, length(t.n)) END AS crowd
+        FROM pending t JOIN questions q ON q.id = t.question
+        UNION ALL
+        SELECT q.survey, q.question, q.version, t.period,
+               nullif(t.batch, ''), nullif(t.segment, ''), 'released', CAST(t.n AS TEXT)
+        FROM released t JOIN questions q ON q.id = t.question
+        UNION ALL
+        SELECT q.survey, q.question, q.version, b.period,
+               nullif(b.batch, ''), nullif(b.segment, ''), 'released', CAST(b.n AS TEXT)
+        FROM batches b JOIN questions q ON q.id = b.question WHERE b.part = 0
+        UNION ALL
+        SELECT q.survey, q.question, q.version, t.period,
+               nullif(t.batch, ''), nullif(t.segment, ''), 'destroyed',
+               CASE t.min_crowd WHEN 0 THEN 'key lost' ELSE 'fewer than ' || t.min_crowd END
+        FROM destroyed t JOIN questions q ON q.id = t.question""",
+)
+
+
+@MIGRATIONS()
+def m002_encrypted_at_rest(db: Database) -> None:
+    """Encrypt what waits, keep sealed reports, tell keys apart."""
+    for statement in _ENCRYPTED:
+        db.conn.execute(statement)

@@ -14,13 +14,14 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 
 from sqlite_utils import Database
 
 from deniable.protocol.errors import StoreError
 
+from .backup_mark import refuse_backup
 from .base import Reader, Transaction
 from .migrations import MIGRATIONS
 from .sqlite_reading import Reading
@@ -58,7 +59,8 @@ class SQLiteStore:
         except sqlite3.Error as exc:
             raise _wrapped(path, exc) from exc
         try:
-            _migrate(path, connection)
+            refuse_backup(path, connection)
+            migrate(path, connection)
         except BaseException as exc:
             connection.close()
             if isinstance(exc, sqlite3.Error):
@@ -72,9 +74,9 @@ class SQLiteStore:
         return str(self._path)
 
     @property
-    def keys(self) -> Path:
+    def keys(self) -> str:
         """A directory beside the file."""
-        return self._path.with_name(f"{self._path.name}-keys")
+        return str(self._path.with_name(f"{self._path.name}-keys"))
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -134,8 +136,16 @@ class SQLiteStore:
         except sqlite3.Error as exc:
             raise _wrapped(self._path, exc) from exc
 
+    def counting(self) -> AbstractContextManager[Transaction]:
+        """Run one transaction; there is only one at a time."""
+        return self.transaction()
+
+    def attend(self) -> AbstractContextManager[None]:
+        """Be the one process that counts."""
+        return self.alone()
+
     @contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def alone(self) -> Iterator[None]:
         """Lock a file beside the store; the lock goes with the process that holds it."""
         path = self._path.with_name(f"{self._path.name}.lock")
         try:
@@ -146,7 +156,10 @@ class SQLiteStore:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as exc:
-                text = "is in use by a running collector; stop it first"
+                text = (
+                    "is in use by a running collector; stop it first"
+                    " (several processes need --store postgresql://…)"
+                )
                 raise StoreError(f"{self._path}: {text}") from exc
             self._host = True
             yield
@@ -190,7 +203,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _migrate(path: Path, connection: sqlite3.Connection) -> None:
+def migrate(path: Path, connection: sqlite3.Connection) -> None:
     """Apply what is missing, in one transaction that keeps other processes out."""
     database = Database(connection, recursive_triggers=False, execute_plugins=False)
     applied = {step.name for step in MIGRATIONS.applied(database)}

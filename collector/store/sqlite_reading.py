@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from deniable.protocol.period_state import PeriodState
 from deniable.protocol.periods import parse_period
 from deniable.protocol.question_fields import parse_question
 
-from .base import KnownSurvey, Registered, Scope, ScopeRow
+from .base import (
+    BatchEntry,
+    BatchPart,
+    Destroyed,
+    KnownSurvey,
+    Registered,
+    Released,
+    Scope,
+    ScopeRow,
+    Settled,
+    Token,
+)
 
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
@@ -25,6 +37,11 @@ class Reading:
         """Return the stored moment, or the beginning of time."""
         row = self._db.execute("SELECT watermark FROM clock").fetchone()
         return datetime.fromisoformat(row[0]) if row else _BEGINNING
+
+    def edition(self) -> int:
+        """Return the number, 0 in a new store."""
+        row = self._db.execute("SELECT edition FROM clock").fetchone()
+        return int(row[0]) if row else 0
 
     def surveys(self) -> list[KnownSurvey]:
         """Return every survey."""
@@ -42,16 +59,24 @@ class Reading:
     def scope(self, scope: Scope) -> ScopeRow | None:
         """Return a scope."""
         row = self._db.execute(
-            "SELECT id, devices, closed FROM scopes"
+            "SELECT id, devices, closed, key_check FROM scopes"
             " WHERE survey = ? AND period = ? AND question = ? AND version = ?",
             scope,
         ).fetchone()
-        return ScopeRow(row[0], row[1], bool(row[2])) if row else None
+        return ScopeRow(row[0], row[1], bool(row[2]), row[3]) if row else None
 
     def open_scopes(self) -> list[Scope]:
         """Return the scopes that are not closed."""
+        return self._scopes(closed=False)
+
+    def closed_scopes(self) -> list[Scope]:
+        """Return the scopes that are closed."""
+        return self._scopes(closed=True)
+
+    def _scopes(self, *, closed: bool) -> list[Scope]:
         rows = self._db.execute(
-            "SELECT survey, period, question, version FROM scopes WHERE NOT closed ORDER BY id"
+            "SELECT survey, period, question, version FROM scopes WHERE closed = ? ORDER BY id",
+            (closed,),
         )
         return [Scope(*row) for row in rows]
 
@@ -65,6 +90,52 @@ class Reading:
         rows.sort(key=lambda row: (parse_period(row[0]).start, row[1], row[2] or "", row[3] or ""))
         return [row[4] for row in rows]
 
+    def batches(self, survey: str, question: str) -> list[BatchEntry]:
+        """Return the places of parts in the order of their periods."""
+        rows = self._db.execute(
+            "SELECT b.id, q.version, b.period, nullif(b.batch, ''), nullif(b.segment, ''), b.n,"
+            " b.part, b.parts FROM batches b JOIN questions q ON q.id = b.question"
+            " WHERE q.survey = ? AND q.question = ?",
+            (survey, question),
+        )
+        return sorted((BatchEntry(*row) for row in rows), key=batch_order)
+
+    def batch(self, survey: str, question: str, id: int) -> str | None:  # noqa: A002
+        """Return one document."""
+        row = self._db.execute(
+            "SELECT b.document FROM batches b JOIN questions q ON q.id = b.question"
+            " WHERE q.survey = ? AND q.question = ? AND b.id = ?",
+            (survey, question, id),
+        ).fetchone()
+        return None if row is None else str(row[0])
+
+    def released(self) -> Iterator[Released]:
+        """Yield the documents with their places."""
+        rows = self._db.execute(
+            "SELECT question, period, nullif(batch, ''), nullif(segment, ''), n, document"
+            " FROM released"
+        )
+        for *place, n, document in rows:
+            yield Released(Settled(*place), n, document)
+
+    def released_batches(self) -> Iterator[BatchPart]:
+        """Yield the parts with their places."""
+        rows = self._db.execute(
+            "SELECT question, period, nullif(batch, ''), nullif(segment, ''), n, part, parts,"
+            " document FROM batches ORDER BY id"
+        )
+        for *place, n, part, parts, document in rows:
+            yield BatchPart(Settled(*place), n, part, parts, document)
+
+    def destroyed(self) -> Iterator[Destroyed]:
+        """Yield the marks."""
+        rows = self._db.execute(
+            "SELECT question, period, nullif(batch, ''), nullif(segment, ''), min_crowd"
+            " FROM destroyed"
+        )
+        for *place, min_crowd in rows:
+            yield Destroyed(Settled(*place), min_crowd)
+
     def states(self, survey: str | None = None) -> list[PeriodState]:
         """Return the view's rows."""
         rows = self._db.execute(
@@ -72,14 +143,30 @@ class Reading:
             " FROM period_states WHERE ?1 IS NULL OR survey = ?1",
             (survey,),
         )
-        return sorted((PeriodState(*row) for row in rows), key=_state_order)
+        return sorted((PeriodState(*row) for row in rows), key=state_order)
 
-    def tokens(self) -> dict[str, bytes]:
-        """Return the hashes."""
-        return dict(self._db.execute("SELECT name, hash FROM tokens ORDER BY name"))
+    def pending_crowds(self) -> dict[tuple[str, str], int]:
+        """Count the view's rows."""
+        rows = self._db.execute(
+            "SELECT survey, crowd, count(*) FROM period_states"
+            " WHERE state = 'pending' GROUP BY survey, crowd"
+        )
+        return {(survey, crowd): count for survey, crowd, count in rows}
+
+    def tokens(self) -> dict[str, Token]:
+        """Return the hashes and scopes."""
+        rows = self._db.execute("SELECT name, hash, scopes FROM tokens ORDER BY name")
+        return {name: Token(digest, tuple(scopes.split())) for name, digest, scopes in rows}
 
 
-def _state_order(state: PeriodState) -> tuple[object, ...]:
+def batch_order(entry: BatchEntry) -> tuple[object, ...]:
+    """Order parts by period, version, batch and segment."""
+    start = parse_period(entry.period).start
+    return start, entry.version, entry.batch or "", entry.segment or "", entry.part
+
+
+def state_order(state: PeriodState) -> tuple[object, ...]:
+    """Order states by survey, question, period, version, batch and segment."""
     start = parse_period(state.period).start
     place = (state.survey, state.question, start, state.version)
     return (*place, state.batch or "", state.segment or "")

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from deniable.protocol.errors import StoreError
 from deniable.protocol.question import Question
 from deniable.protocol.survey import Survey, compile_survey
-from deniable.protocol.tally import Tally
 
-from .base import Device, Pending, PendingKey, Scope, ScopeRow
+from .base import (
+    BatchPart,
+    Destroyed,
+    Device,
+    Pending,
+    PendingKey,
+    Released,
+    Scope,
+    ScopeRow,
+    Settled,
+    Token,
+)
 from .sqlite_reading import Reading
 
 _CHUNKS = (64, 16, 4, 1)
 _SMALL = 1024
+_PLACE_BYTES = 16
 
 T = TypeVar("T")
 
@@ -26,11 +39,13 @@ class Writing(Reading):
     def raise_watermark(self, moment: datetime) -> None:
         """Move the watermark unless it is there already."""
         if moment > self.watermark():
-            self._db.execute(
-                "INSERT INTO clock (id, watermark) VALUES (1, ?)"
-                " ON CONFLICT (id) DO UPDATE SET watermark = excluded.watermark",
-                (moment.astimezone(UTC).isoformat(),),
-            )
+            self._set_clock(moment.astimezone(UTC), self.edition())
+
+    def _set_clock(self, watermark: datetime, edition: int) -> None:
+        self._db.execute(
+            "INSERT OR REPLACE INTO clock (id, watermark, edition) VALUES (1, ?, ?)",
+            (watermark.isoformat(), edition),
+        )
 
     def probe(self) -> None:
         """Flip a bit; SQLite does not write what stays the same."""
@@ -45,6 +60,7 @@ class Writing(Reading):
             "INSERT OR REPLACE INTO surveys (id, document, segments) VALUES (?, ?, ?)",
             (survey.id, compile_survey(survey), json.dumps(segments, ensure_ascii=False)),
         )
+        self._set_clock(self.watermark(), self.edition() + 1)
 
     def put_question(self, question: Question) -> None:
         """Write a question; a new one gets the survey's next bit."""
@@ -61,19 +77,38 @@ class Writing(Reading):
             ),
         )
 
-    def add_scope(self, scope: Scope) -> ScopeRow:
-        """Insert a scope."""
-        cursor = self._db.execute(
-            "INSERT INTO scopes (survey, period, question, version) VALUES (?, ?, ?, ?)", scope
+    def add_scope(self, scope: Scope, check: bytes) -> ScopeRow:
+        """Insert a scope; nobody else can at the same time."""
+        self._db.execute(
+            "INSERT OR IGNORE INTO scopes (survey, period, question, version, key_check)"
+            " VALUES (?, ?, ?, ?, ?)",
+            (*scope, check),
         )
-        return ScopeRow(int(cursor.lastrowid or 0), 0, closed=False)
+        row = self.scope(scope)
+        if row is None:
+            raise StoreError("scopes: a row that was written is not there")
+        return row
 
     def close_scope(self, scope: Scope) -> None:
-        """Delete the ledger rows, which secure_delete overwrites."""
-        row = self.scope(scope)
-        if row is not None:
-            self._db.execute("DELETE FROM ledger WHERE scope = ?", (row.id,))
-            self._db.execute("UPDATE scopes SET closed = 1 WHERE id = ?", (row.id,))
+        """Mark the scope."""
+        row = self.add_scope(scope, b"")
+        self._db.execute("UPDATE scopes SET closed = 1 WHERE id = ?", (row.id,))
+
+    def sweep(self, limit: int) -> int:
+        """Delete rows, which secure_delete overwrites."""
+        deleted = 0
+        closed = self._db.execute("SELECT id FROM scopes WHERE closed AND devices").fetchall()
+        for (scope,) in closed:
+            cursor = self._db.execute(
+                "DELETE FROM ledger WHERE scope = ?1 AND tag IN"
+                " (SELECT tag FROM ledger WHERE scope = ?1 LIMIT ?2)",
+                (scope, limit - deleted),
+            )
+            deleted += cursor.rowcount
+            if deleted >= limit:
+                break
+            self._db.execute("UPDATE scopes SET devices = 0 WHERE id = ?", (scope,))
+        return deleted
 
     def answered(self, devices: Collection[Device]) -> dict[Device, int]:
         """Look devices up, a scope at a time."""
@@ -129,6 +164,7 @@ class Writing(Reading):
     def _settled(self, question: int, period: str) -> bool:
         row = self._db.execute(
             "SELECT EXISTS (SELECT 1 FROM released WHERE question = ?1 AND period = ?2)"
+            " OR EXISTS (SELECT 1 FROM batches WHERE question = ?1 AND period = ?2)"
             " OR EXISTS (SELECT 1 FROM destroyed WHERE question = ?1 AND period = ?2)",
             (question, period),
         ).fetchone()
@@ -145,9 +181,9 @@ class Writing(Reading):
             )
         return found
 
-    def all_pending(self) -> dict[PendingKey, Pending]:
-        """Return all tallies."""
-        return self._pending("", ())
+    def all_pending(self) -> dict[PendingKey, list[Pending]]:
+        """Return all tallies; there are no shards."""
+        return {key: [pending] for key, pending in self._pending("", ()).items()}
 
     def _pending(self, where: str, values: Sequence[object]) -> dict[PendingKey, Pending]:
         return {
@@ -173,46 +209,78 @@ class Writing(Reading):
             )
 
     def drop_pending(self, key: PendingKey) -> None:
-        """Delete a tally, which secure_delete overwrites."""
-        self._db.execute(
-            "DELETE FROM pending WHERE question = ? AND period = ? AND segment = ?",
+        """Delete a tally and its reports, which secure_delete overwrites."""
+        for table in ("pending", "sealed"):
+            self._db.execute(
+                f"DELETE FROM {table} WHERE question = ? AND period = ? AND segment = ?",  # noqa: S608
+                (key.question, key.period, key.segment or ""),
+            )
+
+    def add_sealed(self, reports: Mapping[PendingKey, Sequence[bytes]]) -> None:
+        """Insert reports at random places, in the order of these."""
+        rows = sorted(
+            (key.question, key.period, key.segment or "", os.urandom(_PLACE_BYTES), report)
+            for key, some in reports.items()
+            for report in some
+        )
+        self._db.executemany("INSERT INTO sealed VALUES (?, ?, ?, ?, ?)", rows)
+
+    def sealed(self, key: PendingKey) -> Iterator[bytes]:
+        """Yield reports in the order of their places."""
+        rows = self._db.execute(
+            "SELECT report FROM sealed WHERE question = ? AND period = ? AND segment = ?",
             (key.question, key.period, key.segment or ""),
         )
+        return (report for (report,) in rows)
 
-    def put_released(self, question: int, tally: Tally) -> None:
+    def put_released(self, tally: Released) -> None:
         """Insert a document."""
         self._db.execute(
             "INSERT INTO released (question, period, batch, segment, n, document)"
             " VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                question,
-                tally.period,
-                tally.batch or "",
-                tally.segment or "",
-                tally.n,
-                json.dumps(tally.document(), ensure_ascii=False),
-            ),
+            (*_place(tally.place), tally.n, tally.document),
         )
 
-    def put_destroyed(self, key: PendingKey, batch: str | None, min_crowd: int) -> None:
+    def put_batch(self, part: BatchPart) -> None:
+        """Insert a document."""
+        self._db.execute(
+            "INSERT INTO batches (question, period, batch, segment, n, part, parts, document)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (*_place(part.place), part.n, part.part, part.parts, part.document),
+        )
+
+    def put_destroyed(self, tally: Destroyed) -> None:
         """Insert the mark."""
         self._db.execute(
             "INSERT INTO destroyed (question, period, batch, segment, min_crowd)"
             " VALUES (?, ?, ?, ?, ?)",
-            (key.question, key.period, batch or "", key.segment or "", min_crowd),
+            (*_place(tally.place), tally.min_crowd),
         )
 
-    def put_token(self, name: str, digest: bytes) -> bool:
-        """Insert a hash."""
+    def put_token(self, name: str, token: Token) -> bool:
+        """Insert a hash and its scopes."""
         cursor = self._db.execute(
-            "INSERT INTO tokens (name, hash) VALUES (?, ?) ON CONFLICT (name) DO NOTHING",
-            (name, digest),
+            "INSERT INTO tokens (name, hash, scopes) VALUES (?, ?, ?)"
+            " ON CONFLICT (name) DO NOTHING",
+            (name, token.digest, " ".join(token.scopes)),
         )
         return cursor.rowcount == 1
 
     def drop_token(self, name: str) -> bool:
         """Delete a hash."""
         return self._db.execute("DELETE FROM tokens WHERE name = ?", (name,)).rowcount == 1
+
+    def take_plain(self) -> dict[PendingKey, Pending]:
+        """Take the rows out of their table."""
+        rows = self._db.execute("DELETE FROM pending_plain RETURNING *").fetchall()
+        return {
+            PendingKey(question, period, segment or None): Pending(n, cells)
+            for question, period, segment, n, cells in rows
+        }
+
+
+def _place(place: Settled) -> tuple[int, str, str, str]:
+    return place.question, place.period, place.batch or "", place.segment or ""
 
 
 def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:

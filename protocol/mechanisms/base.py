@@ -107,6 +107,23 @@ class Mechanism(ABC):
         """The responses there are."""
 
     @property
+    def popcounts(self) -> range | None:
+        """How many bits an honest response has set, but for less than one in 10^12 of them.
+
+        None if a response is a symbol, or always has as many bits set. No part of a question's
+        hash: what is done with a report that has left the device reveals nothing more.
+        """
+        return None
+
+    @property
+    def mean_popcount(self) -> Fraction | None:
+        """How many bits an honest response has set on average, over setups, whatever its value.
+
+        None where :attr:`popcounts` is.
+        """
+        return None
+
+    @property
     @abstractmethod
     def thresholds(self) -> Mapping[str, int]:
         """The integers over 2^64 that every draw compares with, by name."""

@@ -25,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -42,6 +43,7 @@ from .base import (
     require_k,
 )
 from .oracle import FrequencyOracle
+from .popcounts import honest_popcounts
 from .symmetric import KeptBits, keep_thresholds, perturb, perturbed
 
 
@@ -100,6 +102,17 @@ class DBitFlip(KeptBits, FrequencyOracle):
     def shape(self) -> Shape:
         """d bits, a row for each value they begin at."""
         return Shape("bits", self.bits, 1 if self.bits == self.k else self.k)
+
+    @cached_property
+    def popcounts(self) -> range:
+        """One bit is the value's own, or none if the device is not asked about it."""
+        ones = [1] if self.bits == self.k else [0, 1]
+        return honest_popcounts(self.bits, ones, self.p, self.q)
+
+    @property
+    def mean_popcount(self) -> Fraction:
+        """``d q + (p-q) d/k``: so many devices are asked about their own value."""
+        return self.bits * self.q + (self.p - self.q) * self.coverage
 
     @property
     def coverage(self) -> Fraction:

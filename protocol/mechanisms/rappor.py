@@ -33,6 +33,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -51,6 +52,7 @@ from .base import (
 )
 from .bloom import bloom_filter
 from .cohorts import MOST_BITS, MOST_COHORTS, sizes
+from .popcounts import honest_popcounts
 from .symmetric import KeptBits, keep_thresholds, kept, perturb, perturbed
 
 
@@ -118,6 +120,16 @@ class Rappor(KeptBits):
     def shape(self) -> Shape:
         """The bits of a filter, a row for each cohort."""
         return Shape("bits", self.bits, self.cohorts)
+
+    @cached_property
+    def popcounts(self) -> range:
+        """h bits are the filter's."""
+        return honest_popcounts(self.bits, [self.hashes], self.p, self.q)
+
+    @property
+    def mean_popcount(self) -> Fraction:
+        """``h p + (m-h) q``."""
+        return self.hashes * self.p + (self.bits - self.hashes) * self.q
 
     @property
     def chains(self) -> tuple[tuple[Fraction, Fraction], ...]:

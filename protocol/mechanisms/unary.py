@@ -20,6 +20,7 @@ from ..exact import SCALE
 from ..response import Response, Shape
 from .base import Law, Rounds, binary_entropy
 from .oracle import FrequencyOracle
+from .popcounts import honest_popcounts
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,16 @@ class Unary(FrequencyOracle):
     def shape(self) -> Shape:
         """k bits."""
         return Shape("bits", self.k)
+
+    @cached_property
+    def popcounts(self) -> range:
+        """One bit is the true symbol's."""
+        return honest_popcounts(self.k, [1], self.p, self.q)
+
+    @property
+    def mean_popcount(self) -> Fraction:
+        """``p + (k-1) q``."""
+        return self.p + (self.k - 1) * self.q
 
     @property
     def thresholds(self) -> Mapping[str, int]:

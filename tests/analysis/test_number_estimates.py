@@ -134,7 +134,7 @@ def test_json_has_stable_names(store: str) -> None:
     assert list(document) == [
         "question", "version", "period", "segment", "n", "mechanism", "epsilon", "epsilon_first",
         "confidence", "simultaneous", "epsilon_unit", "epsilon_verdict", "range",
-        "fake_bias", "notes", "statistics", "distribution",
+        "fake_bias", "notes", "warnings", "statistics", "distribution",
     ]  # fmt: skip
     assert document["range"] == {"low": 10, "high": 50, "steps": 40}
     mean, first = document["statistics"][:2]

@@ -64,7 +64,7 @@ def test_show_tells_everything_but_answers(used: Path, capsys: pytest.CaptureFix
 
 def test_show_as_json(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "--store", str(used), "--format", "json"]) == 0
-    question = {"survey": "acme", "version": 1, "epsilon": "2", "erased": False}
+    question = {"survey": "acme", "version": 1, "epsilon": "2", "erased": False, "sealed_for": None}
     assert json.loads(capsys.readouterr().out) == [
         {
             "store": str(used),

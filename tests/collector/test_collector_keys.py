@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import stat
 import threading
 from pathlib import Path
 
 import pytest
 
-from deniable.collector.keys import ClosedScopeError, KeyRing, MissingKeyError, ScopeState
-from deniable.collector.store.base import Scope
-from deniable.protocol.errors import StoreError
+from deniable.collector.keys import ClosedScopeError, KeyRing, MissingKeyError
+from deniable.collector.keystore import open_keystore
+from deniable.collector.scope_key import KEY_BYTES, Place, ScopeKey, UnreadableError
+from deniable.collector.store.base import Scope, ScopeRow
 
 DAY = Scope("test", "2026-11-30")
 WEEK = Scope("test", "2026-W49")
@@ -19,8 +19,16 @@ ONCE = Scope("test", "once", "dark_mode", 12)
 DEVICE = bytes(range(16))
 
 
-def ring(folder: Path, state: ScopeState = "empty") -> KeyRing:
-    return KeyRing(folder / "keys", lambda scope: state)
+COUNTING = ScopeRow(1, 1, closed=False, check=b"")
+CLOSED = ScopeRow(1, 1, closed=True, check=b"")
+
+
+def ring(folder: Path, row: ScopeRow | None = None) -> KeyRing:
+    return KeyRing(open_keystore(str(folder / "keys")), lambda scope: row)
+
+
+def tag(keys: KeyRing, scope: Scope, device: bytes) -> bytes:
+    return keys.of(scope).tag(device)
 
 
 def key_file(folder: Path, scope: Scope) -> Path:
@@ -28,88 +36,65 @@ def key_file(folder: Path, scope: Scope) -> Path:
 
 
 def test_a_tag_is_the_same_while_the_key_lives(tmp_path: Path) -> None:
-    tag = ring(tmp_path).tag(DAY, DEVICE)
-    assert len(tag) == 16
-    assert ring(tmp_path, "counting").tag(DAY, DEVICE) == tag
+    first = tag(ring(tmp_path), DAY, DEVICE)
+    assert len(first) == 16
+    assert tag(ring(tmp_path, COUNTING), DAY, DEVICE) == first
 
 
 def test_tags_differ_by_device_scope_and_key(tmp_path: Path) -> None:
     keys = ring(tmp_path)
     tags = {
-        keys.tag(scope, device) for scope in (DAY, WEEK, ONCE) for device in (DEVICE, bytes(16))
+        tag(keys, scope, device) for scope in (DAY, WEEK, ONCE) for device in (DEVICE, bytes(16))
     }
     assert len(tags) == 6
     assert DEVICE not in tags
     keys.destroy(DAY)
-    assert keys.tag(DAY, DEVICE) not in tags
-
-
-def test_files_are_private_and_random(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
-        keys = ring(tmp_path)
-        for scope in (DAY, ONCE):
-            keys.tag(scope, DEVICE)
-    finally:
-        os.umask(before)
-    directory = tmp_path / "keys"
-    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
-    assert sorted(path.name for path in directory.iterdir()) == [
-        "test.2026-11-30.key",
-        "test.once.dark_mode.12.key",
-    ]
-    assert {stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir()} == {0o600}
-    assert len({path.read_bytes() for path in directory.iterdir()}) == 2
-    assert {len(path.read_bytes()) for path in directory.iterdir()} == {32}
-
-
-def test_a_directory_that_was_open_to_others_is_closed(tmp_path: Path) -> None:
-    (tmp_path / "keys").mkdir(mode=0o755)
-    ring(tmp_path)
-    assert stat.S_IMODE((tmp_path / "keys").stat().st_mode) == 0o700
-
-
-def test_a_destroyed_key_was_overwritten(tmp_path: Path) -> None:
-    keys = ring(tmp_path)
-    keys.tag(DAY, DEVICE)
-    path = key_file(tmp_path, DAY)
-    witness = tmp_path / "witness"
-    os.link(path, witness)
-    keys.destroy(DAY)
-    assert not path.exists()
-    assert witness.read_bytes() == bytes(32)
-    keys.destroy(DAY)
+    assert tag(keys, DAY, DEVICE) not in tags
 
 
 def test_a_missing_key_is_not_replaced_while_rows_remain(tmp_path: Path) -> None:
-    ring(tmp_path).tag(DAY, DEVICE)
+    tag(ring(tmp_path), DAY, DEVICE)
     key_file(tmp_path, DAY).unlink()
-    keys = ring(tmp_path, "counting")
+    keys = ring(tmp_path, COUNTING)
     assert keys.missing(DAY)
     with pytest.raises(MissingKeyError, match=r"key of test\.2026-11-30 is missing"):
-        keys.tag(DAY, DEVICE)
+        tag(keys, DAY, DEVICE)
     assert not key_file(tmp_path, DAY).exists()
 
 
-def test_half_a_key_is_as_good_as_none(tmp_path: Path) -> None:
-    ring(tmp_path)
-    key_file(tmp_path, DAY).write_bytes(b"short")
-    with pytest.raises(MissingKeyError):
-        ring(tmp_path, "counting").tag(DAY, DEVICE)
-    ring(tmp_path, "empty").tag(DAY, DEVICE)
-    assert len(key_file(tmp_path, DAY).read_bytes()) == 32
+def test_another_key_is_as_good_as_none(tmp_path: Path) -> None:
+    key = ring(tmp_path).of(DAY)
+    fits = ScopeRow(1, 1, closed=False, check=key.check)
+    assert tag(ring(tmp_path, fits), DAY, DEVICE) == key.tag(DEVICE)
+    key_file(tmp_path, DAY).write_bytes(os.urandom(KEY_BYTES))
+    keys = ring(tmp_path, fits)
+    assert keys.missing(DAY)
+    with pytest.raises(MissingKeyError, match="is another than the one"):
+        keys.of(DAY)
+
+
+def test_a_key_in_memory_is_put_back(tmp_path: Path) -> None:
+    rows: dict[Scope, ScopeRow | None] = {DAY: None, WEEK: None}
+    keys = KeyRing(open_keystore(str(tmp_path / "keys")), rows.get)
+    before = [tag(keys, scope, DEVICE) for scope in rows]
+    for scope in rows:
+        key_file(tmp_path, scope).unlink()
+    rows[DAY], rows[WEEK] = COUNTING, CLOSED
+    keys.restore()
+    assert ring(tmp_path).scopes() == {DAY}
+    assert tag(ring(tmp_path, COUNTING), DAY, DEVICE) == before[0]
 
 
 def test_a_closed_scope_gets_no_key(tmp_path: Path) -> None:
     with pytest.raises(ClosedScopeError):
-        ring(tmp_path, "closed").tag(DAY, DEVICE)
-    assert list((tmp_path / "keys").iterdir()) == []
+        tag(ring(tmp_path, CLOSED), DAY, DEVICE)
+    assert ring(tmp_path).scopes() == set()
 
 
 def test_scopes_are_read_from_the_files(tmp_path: Path) -> None:
     keys = ring(tmp_path)
     for scope in (DAY, WEEK, ONCE):
-        keys.tag(scope, DEVICE)
+        tag(keys, scope, DEVICE)
     (tmp_path / "keys" / "notes.txt").write_text("not a key")
     assert ring(tmp_path).scopes() == {DAY, WEEK, ONCE}
 
@@ -121,7 +106,7 @@ def test_threads_make_one_key(tmp_path: Path) -> None:
 
     def make() -> None:
         gate.wait()
-        tags.append(keys.tag(DAY, DEVICE))
+        tags.append(tag(keys, DAY, DEVICE))
 
     threads = [threading.Thread(target=make) for _ in range(8)]
     for thread in threads:
@@ -132,7 +117,41 @@ def test_threads_make_one_key(tmp_path: Path) -> None:
     assert len(set(tags)) == 1
 
 
-def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
-    (tmp_path / "keys").write_text("in the way")
-    with pytest.raises(StoreError, match="cannot be made"):
-        ring(tmp_path)
+def test_a_tally_opens_as_itself_alone() -> None:
+    key = ScopeKey(DAY, bytes(32))
+    place = Place("a" * 64, DAY.period, None)
+    sealed = key.seal_tally(place, 3, b"cells")
+    assert key.open_tally(place, 3, sealed) == b"cells"
+    others = [place._replace(question_hash="b" * 64), place._replace(period="2026-12-01")]
+    wrong = [
+        *((key, other, 3) for other in [*others, place._replace(segment="a")]),
+        (key, place, 4),
+        (ScopeKey(DAY, bytes(31) + b"1"), place, 3),
+    ]
+    for opener, where, n in wrong:
+        with pytest.raises(UnreadableError):
+            opener.open_tally(where, n, sealed)
+    for damaged in (b"", sealed[:11], sealed[:-1], bytes(len(sealed))):
+        with pytest.raises(UnreadableError, match="does not open"):
+            key.open_tally(place, 3, damaged)
+    with pytest.raises(UnreadableError):
+        key.report_opener(place)(sealed)
+
+
+def test_every_encryption_is_another() -> None:
+    key = ScopeKey(DAY, bytes(32))
+    place = Place("a" * 64, DAY.period, "a")
+    sealed = {key.seal_tally(place, 3, b"cells") for _ in range(50)}
+    reports = key.seal_reports(place, [b"report"] * 50)
+    assert len({text[:12] for text in [*sealed, *reports]}) == 100
+    assert {key.report_opener(place)(report) for report in reports} == {b"report"}
+
+
+def test_the_bytes_of_a_period_key_are_frozen() -> None:
+    """What an upgrade must not change while a period is open."""
+    key = ScopeKey(ONCE, bytes(range(32)))
+    assert key.tag(DEVICE).hex() == "8cee13d11fcccec8d2ebee23fc2362c4"
+    assert key.check.hex() == "d62eab6ceeb8c04c"
+    place = Place("a" * 64, "once", "beta")
+    sealed = bytes.fromhex("fe5e9dfb28c72cadeacc78c929b525c81a10af4266d12351f5a72a9c15baa24a03")
+    assert key.open_tally(place, 7, sealed) == b"cells"

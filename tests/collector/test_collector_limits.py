@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,8 @@ from collector_kit import InProcess, Reply, make_survey, new_device, request_bod
 from deniable.collector.config import Config
 from deniable.collector.flood import FloodLimit, WindowStorage
 from deniable.collector.problems import HTTPProblem
+from deniable.collector.release import close_periods
+from deniable.collector.store import open_store
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.report import parse_device
 
@@ -173,7 +177,7 @@ def test_a_full_disk(start: Start) -> None:
 
 
 def test_a_full_period(start: Start) -> None:
-    collector = start(SURVEY, max_devices=2)
+    collector = start(SURVEY, max_devices_per_period=2)
     first = body()
     assert [collector.post(one).status for one in (first, body())] == [200, 200]
     full = collector.post(body())
@@ -184,16 +188,16 @@ def test_a_full_period(start: Start) -> None:
 
 
 def test_a_missing_key_is_not_replaced(start: Start, caplog: pytest.LogCaptureFixture) -> None:
-    """After a backup was restored: no report of the period counts, for it could count twice."""
+    """No report of the period counts, for it could count twice; what counted waits for the key."""
     known = body()
     collector = start(SURVEY)
     collector.post(known)
     collector.collector.close()
-    (key,) = collector.collector.store.keys.iterdir()  # type: ignore[union-attr]
-    key.unlink()
+    (key,) = Path(collector.collector.store.keys or "").iterdir()
+    kept = key.rename(key.with_suffix(".away"))
     collector = start(SURVEY)
     assert [record.getMessage() for record in caplog.records] == [
-        "the key of test.2026-11-30 is missing: its reports are refused until it closes"
+        "the key of test.2026-11-30 is missing: its reports are refused until it is put back"
     ]
     for request in (known, body()):
         reply = collector.post(request)
@@ -201,9 +205,35 @@ def test_a_missing_key_is_not_replaced(start: Start, caplog: pytest.LogCaptureFi
         assert b"key is missing" in reply.body
     once = request_body(SURVEY, new_device(), period="once", questions=["once"])
     assert collector.post(once).json["accepted"] == 1
+    caplog.clear()
     collector.release(days=4)
-    assert [document["n"] for document in collector.documents("test", "yes")] == [1]
+    (refusal,) = caplog.records
+    assert "the key of test.2026-11-30 is missing" in refusal.getMessage()
+    assert collector.documents("test", "yes") == []
+    assert collector.states()["2026-11-30", None] == "pending"
     assert [r["code"] for r in collector.post(known).json["rejected"]] == ["period_closed"]
+    kept.rename(key)
+    collector.release()
+    assert [document["n"] for document in collector.documents("test", "yes")] == [1]
+    assert not key.exists()
+
+
+def test_a_key_that_never_comes_back_is_given_up_by_hand(start: Start) -> None:
+    collector = start(SURVEY)
+    collector.post(body())
+    collector.collector.close()
+    (key,) = Path(collector.collector.store.keys or "").iterdir()
+    key.write_bytes(os.urandom(32))
+    collector = start(SURVEY)
+    collector.release(days=4)
+    with closing(open_store(collector.collector.config.store)) as store:
+        for give_up in (False, True):
+            with store.transaction() as tx:
+                keys = collector.collector.keys
+                done = close_periods(tx, keys, collector.clock(), give_up=give_up)
+            assert (done.released, done.destroyed) == (0, give_up)
+        with store.read() as reader:
+            assert {(s.state, s.crowd) for s in reader.states()} == {("destroyed", "key lost")}
 
 
 def test_a_closed_collector_takes_nothing(start: Start) -> None:

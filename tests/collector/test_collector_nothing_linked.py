@@ -7,6 +7,7 @@ import contextlib
 import gzip
 import http.client
 import json
+import os
 import random
 import signal
 import socket
@@ -30,7 +31,7 @@ from collector_kit import (
 )
 from scipy.stats import kendalltau
 
-from deniable.collector.keys import KeyRing
+from deniable.collector.scope_key import ScopeKey
 from deniable.collector.store.base import Scope
 from deniable.protocol.report import parse_device
 
@@ -214,7 +215,7 @@ def test_the_ledger_tells_no_order_of_arrival(
     for thread in threads:
         thread.join()
     keys, scope = collector.collector.keys, Scope("test", "2026-11-30")
-    tags = [keys.tag(scope, parse_device(device)) for device in arrived]
+    tags = [keys.of(scope).tag(parse_device(device)) for device in arrived]
     path = Path(collector.collector.config.store)
     with closing(sqlite3.connect(path)) as connection:
         rows = [tag for (tag,) in connection.execute("SELECT tag FROM ledger")]
@@ -266,8 +267,8 @@ def test_a_backup_holds_no_key(server: Server, tmp_path: Path) -> None:
     content = backup.read_bytes()
     assert key not in content
     assert key.hex().encode() not in content
-    tags = {KeyRing(tmp_path / "k", lambda _: "empty").tag(Scope("test", today()), parse_device(d))
-            for d in devices}  # fmt: skip
+    other = ScopeKey(Scope("test", today()), os.urandom(32))
+    tags = {other.tag(parse_device(device)) for device in devices}
     with closing(sqlite3.connect(backup)) as connection:
         stored = {tag for (tag,) in connection.execute("SELECT tag FROM ledger")}
     assert len(stored) == 5

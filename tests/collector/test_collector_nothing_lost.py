@@ -160,16 +160,15 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
 CLOSE = """
 import sys
 from datetime import datetime
-from deniable.collector.catalogue import Catalogue
 from deniable.collector.keys import open_keys
 from deniable.collector.release import close_periods, destroy_keys
 from deniable.collector.store import open_store
 store = open_store(sys.argv[1])
+keys = open_keys(store)
 for line in sys.stdin:
     with store.transaction() as tx:
-        catalogue = Catalogue.read(tx)
-        close_periods(tx, catalogue, datetime.fromisoformat(line.strip()))
-    destroy_keys(store, catalogue, open_keys(store))
+        close_periods(tx, keys, datetime.fromisoformat(line.strip()))
+    destroy_keys(store, keys)
     print("closed", flush=True)
 """
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from collector_kit import Clock, InProcess, make_survey, new_device, request_body
 
-from deniable.collector.catalogue import Catalogue
 from deniable.collector.config import Config
 from deniable.collector.release import close_periods
 from deniable.collector.store import open_store
@@ -282,7 +281,7 @@ def test_the_release_command_confirms_a_clock(start: Start, clock: Clock) -> Non
     assert collector.release(days=400) is None
     another = open_store(collector.collector.config.store)  # as the command does
     with closing(another), another.transaction() as tx:
-        close_periods(tx, Catalogue.read(tx), clock())
+        close_periods(tx, collector.collector.keys, clock())
     assert collector.states() == {(DAY, None): "released"}
     assert collector.release(minutes=1) is not None
 
@@ -328,7 +327,7 @@ def test_the_timer_releases_by_itself(start: Start, clock: Clock) -> None:
         ({"queue_bound": 0}, "queue_bound must be positive"),
         ({"max_group": 0}, "max_group must be positive"),
         ({"commit_timeout": 0}, "commit_timeout must be positive"),
-        ({"max_devices": 0}, "max_devices must be positive"),
+        ({"max_devices_per_period": 0}, "max_devices_per_period must be positive"),
         ({"min_free_bytes": -1}, "min_free_bytes must not be negative"),
         (
             {"surveys": (make_survey({"yes": {}}), make_survey({"no": {}}))},

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from deniable.collector.catalogue import Catalogue, register
 from deniable.collector.rules import Entry, Rules
-from deniable.collector.shuffler import Submission, count_group, fold_all
+from deniable.collector.scope_key import Place, ScopeKey
+from deniable.collector.shuffler import Part, Submission, count_group, fold_all
 from deniable.collector.store import Store, open_store
-from deniable.collector.store.base import PendingKey, Scope
+from deniable.collector.store.base import Destroyed, PendingKey, Released, Scope, Settled
 from deniable.protocol.periods import parse_period
 from deniable.protocol.response import Response, Shape
-from deniable.protocol.tally import Tally
 
 SURVEY = make_survey(
     {
@@ -79,7 +79,8 @@ class Desk:
             question = SURVEY.questions[name]
             slot = rules._slots[name, question.version, question.wire_hash]
             parts.setdefault(slot.scope, []).append((index, slot, Response(out)))
-        return Submission(period, segment, [(scope, device, part) for scope, part in parts.items()])
+        made = [Part(s, ScopeKey(s, bytes(32)), device, some) for s, some in parts.items()]
+        return Submission(period, segment, made)
 
     def count(self, *submissions: Submission, max_devices: int = 10**6) -> None:
         with self.store.transaction() as tx:
@@ -90,7 +91,13 @@ class Desk:
         key = PendingKey(number, period, segment)
         with self.store.transaction() as tx:
             found = tx.pending([key])
-        return np.frombuffer(found[key].cells, "<i8").tolist() if found else []
+        if not found:
+            return []
+        question = SURVEY.questions[name]
+        place = Place(question.hash, period, segment)
+        opener = ScopeKey(Scope.of(question, period), bytes(32))
+        cells = opener.open_tally(place, found[key].n, found[key].cells)
+        return np.frombuffer(cells, "<i8").tolist()
 
 
 @pytest.fixture
@@ -162,9 +169,9 @@ def test_a_settled_tally_does_not_begin_again(desk: Desk, settle: str) -> None:
     number = desk.catalogue.questions["test"]["yes"][1].id
     with desk.store.transaction() as tx:
         if settle == "put_released":
-            tx.put_released(number, Tally(SURVEY.questions["yes"], DAY, "a", 2, (1, 1)))
+            tx.put_released(Released(Settled(number, DAY, None, "a"), 2, "{}"))
         else:
-            tx.put_destroyed(PendingKey(number, DAY, "a"), None, 10)
+            tx.put_destroyed(Destroyed(Settled(number, DAY, None, "a"), 10))
     late = desk.submission(device(1), {"yes": 1, "bits": 1})
     desk.count(late)
     assert outcome(late) == (1, 0, [0])

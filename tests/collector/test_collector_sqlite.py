@@ -14,7 +14,7 @@ from collector_kit import make_survey
 from sqlite_utils import Database
 
 from deniable.collector.store import open_store
-from deniable.collector.store.base import Device, Pending, PendingKey, Scope
+from deniable.collector.store.base import Device, Pending, PendingKey, Scope, Token
 from deniable.protocol.errors import StoreError
 
 
@@ -30,8 +30,8 @@ def path(tmp_path: Path) -> Path:
 def test_files_are_private(path: Path) -> None:
     before = os.umask(0)
     try:
-        with closing(open_store(str(path))) as store, store.exclusive(), store.transaction() as tx:
-            tx.put_token("ann", b"1" * 32)
+        with closing(open_store(str(path))) as store, store.alone(), store.transaction() as tx:
+            tx.put_token("ann", Token(b"1" * 32, ("analyst",)))
             files = list(path.parent.iterdir())
             assert {file.name for file in files} == {
                 "collector.db",
@@ -51,7 +51,7 @@ def test_deleted_rows_leave_no_bytes(path: Path) -> None:
         with store.transaction() as tx:
             tx.put_question(make_survey({"yes": {}}).questions["yes"])
             scope = Scope("test", "2026-11-30")
-            row = tx.add_scope(scope)
+            row = tx.add_scope(scope, b"")
             tx.put_ledger({Device(row.id, tag): 1 for tag in tags}, {row.id: len(tags)})
             tx.put_pending({key: Pending(1, cells)})
         everything = path.read_bytes()
@@ -59,6 +59,9 @@ def test_deleted_rows_leave_no_bytes(path: Path) -> None:
         assert cells[-500:] in everything
         with store.transaction() as tx:
             tx.close_scope(scope)
+            assert tx.sweep(400) == 400
+            assert tx.sweep(400) == 100
+            assert tx.sweep(400) == 0
             tx.drop_pending(key)
         for file in path.parent.iterdir():
             everything = file.read_bytes()
@@ -69,7 +72,7 @@ def test_deleted_rows_leave_no_bytes(path: Path) -> None:
 def test_the_journal_is_empty_between_transactions(path: Path) -> None:
     with closing(open_store(str(path))) as store:
         with store.transaction() as tx:
-            tx.put_token("ann", b"1" * 32)
+            tx.put_token("ann", Token(b"1" * 32, ("analyst",)))
         assert path.with_name("collector.db-journal").read_bytes() == b""
         assert not path.with_name("collector.db-wal").exists()
 
@@ -96,7 +99,7 @@ def test_no_table_numbers_its_rows_by_arrival(path: Path) -> None:
     """Every table that a report changes is without rowid: in the order of its key alone."""
     open_store(str(path)).close()
     with closing(sqlite3.connect(path)) as connection:
-        for table in ("ledger", "pending", "released", "destroyed"):
+        for table in ("ledger", "pending", "sealed", "released", "destroyed"):
             with pytest.raises(sqlite3.OperationalError, match="no such column"):
                 connection.execute(f"SELECT rowid FROM {table}")
 

@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from collector_kit import make_survey
+from servers import shared_postgres
 
 from deniable.collector.store import Store, open_store
-from deniable.collector.store.base import Device, Pending, PendingKey, Scope
+from deniable.collector.store.base import (
+    BatchEntry,
+    BatchPart,
+    ConflictError,
+    Destroyed,
+    Device,
+    Pending,
+    PendingKey,
+    Released,
+    Scope,
+    Settled,
+    Token,
+    Transaction,
+)
 from deniable.protocol.errors import StoreError
 from deniable.protocol.period_state import PeriodState
-from deniable.protocol.tally import Tally
 
 STORES: dict[str, Callable[[Path], str]] = {
     "sqlite": lambda folder: str(folder / "collector.db"),
+    "postgresql": lambda folder: shared_postgres().fresh_database(),
 }
 """Makes the location of an empty store."""
 
 SURVEY = make_survey({"yes": {}, "also": {}, "other": {"version": 3}}, segments=["a", "b"])
 DAY = Scope("test", "2026-11-30")
+NEXT = Scope("test", "2026-12-01")
 ONCE = Scope("test", "once", "yes", 1)
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
+CHECK = b"check"
+YES = PendingKey(1, "2026-11-30", None)
 
 
 @pytest.fixture(params=STORES)
@@ -53,8 +72,10 @@ def filled(store: Store) -> Store:
 def test_a_new_store_is_empty(store: Store) -> None:
     with store.read() as reader:
         assert reader.watermark() == datetime.min.replace(tzinfo=UTC)
-        assert (reader.surveys(), reader.questions(), reader.open_scopes()) == ([], [], [])
+        assert (reader.edition(), reader.surveys(), reader.questions()) == (0, [], [])
+        assert (reader.open_scopes(), reader.closed_scopes()) == ([], [])
         assert (reader.states(), dict(reader.tokens())) == ([], {})
+        assert [*reader.released(), *reader.released_batches(), *reader.destroyed()] == []
 
 
 def test_what_was_committed_is_there_when_opened_again(location: str) -> None:
@@ -78,8 +99,8 @@ def test_a_failed_transaction_leaves_nothing(filled: Store) -> None:
     def fail() -> None:
         with filled.transaction() as tx:
             tx.raise_watermark(NOON)
-            tx.add_scope(DAY)
-            tx.put_pending({PendingKey(1, DAY.period, None): Pending(1, bytes(16))})
+            tx.add_scope(DAY, CHECK)
+            tx.put_pending({YES: Pending(1, bytes(16))})
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -123,15 +144,18 @@ def test_a_survey_is_replaced_by_its_newest_edition(filled: Store) -> None:
     with filled.transaction() as tx:
         tx.put_survey(make_survey({"also": {}}), ["a", "b", "c"])
         (known,) = tx.surveys()
+        assert tx.edition() == 2
     assert (known.id, known.segments) == ("test", ("a", "b", "c"))
     assert '"yes"' not in known.document
+    with filled.read() as reader:
+        assert reader.edition() == 2
 
 
 def test_ledger_rows(filled: Store) -> None:
     tags = [os.urandom(16) for _ in range(150)]
     with filled.transaction() as tx:
-        day, once = tx.add_scope(DAY), tx.add_scope(ONCE)
-        assert (day.devices, day.closed) == (0, False)
+        day, once = tx.add_scope(DAY, CHECK), tx.add_scope(ONCE, CHECK)
+        assert (day.devices, day.closed, day.check) == (0, False, CHECK)
         bits = {Device(day.id, tag): 1 << index for index, tag in enumerate(tags)}
         tx.put_ledger(bits, {day.id: len(tags)})
         tx.put_ledger({Device(once.id, tags[0]): 5}, {once.id: 1})
@@ -146,18 +170,38 @@ def test_ledger_rows(filled: Store) -> None:
         assert tx.answered([]) == {}
 
 
-def test_a_closed_scope_has_no_rows_and_stays(filled: Store) -> None:
+def test_a_scope_is_added_once(filled: Store) -> None:
+    with filled.counting() as tx:
+        first = tx.add_scope(DAY, CHECK)
+        assert tx.add_scope(DAY, b"another") == first == tx.scope(DAY)
+
+
+def test_a_closed_scope_stays_and_its_rows_are_swept(filled: Store) -> None:
     with filled.transaction() as tx:
-        day, once = tx.add_scope(DAY), tx.add_scope(ONCE)
-        devices = {Device(day.id, b"x" * 16): 1, Device(once.id, b"y" * 16): 1}
-        tx.put_ledger(devices, {day.id: 1, once.id: 1})
+        day, once = tx.add_scope(DAY, CHECK), tx.add_scope(ONCE, CHECK)
+        devices = {Device(day.id, os.urandom(16)): 1 for _ in range(7)}
+        kept = Device(once.id, os.urandom(16))
+        tx.put_ledger({**devices, kept: 1}, {day.id: 7, once.id: 1})
         assert tx.open_scopes() == [DAY, ONCE]
         tx.close_scope(DAY)
+        tx.close_scope(NEXT)
         assert tx.open_scopes() == [ONCE]
-        assert list(tx.answered(devices)) == [Device(once.id, b"y" * 16)]
-        row = tx.scope(DAY)
+    assert [swept(filled, 5) for _ in range(3)] == [5, 2, 0]
+    with filled.transaction() as tx:
+        assert list(tx.answered([*devices, kept])) == [kept]
+        assert tx.open_scopes() == [ONCE]
+        assert tx.closed_scopes() == [DAY, NEXT]
+        row, other = tx.scope(DAY), tx.scope(NEXT)
         assert row is not None
-        assert row.closed
+        assert (row.id, row.closed, row.check) == (day.id, True, CHECK)
+        assert other is not None
+        assert other.closed
+        assert tx.add_scope(NEXT, CHECK) == other
+
+
+def swept(store: Store, limit: int) -> int:
+    with store.transaction() as tx:
+        return tx.sweep(limit)
 
 
 def test_pending_tallies(filled: Store) -> None:
@@ -171,7 +215,7 @@ def test_pending_tallies(filled: Store) -> None:
     with filled.transaction() as tx:
         tx.put_pending(tallies)
     with filled.transaction() as tx:
-        assert tx.all_pending() == tallies
+        assert tx.all_pending() == {key: [pending] for key, pending in tallies.items()}
         assert tx.pending([*tallies, absent]) == tallies
         key, other = list(tallies)[:2]
         tx.put_pending({key: Pending(99, bytes(16))})
@@ -180,38 +224,198 @@ def test_pending_tallies(filled: Store) -> None:
         assert len(tx.all_pending()) == len(tallies) - 1
 
 
-def tally(period: str, n: int, segment: str | None = None, batch: str | None = None) -> Tally:
-    return Tally(SURVEY.questions["yes"], period, segment, n, (n, 0), batch)
+def test_shards_are_summed(filled: Store) -> None:
+    """Two processes that count at once write one tally or two, and add up to the same."""
+    place = DAY, YES
+    with filled.counting() as tx:
+        tx.add_scope(DAY, CHECK)
+    count_together(filled, *place)
+    with filled.transaction() as tx:
+        shards = tx.all_pending()[YES]
+        assert sum(shard.n for shard in shards) == 110
+        row = tx.scope(DAY)
+        assert row is not None
+        assert row.devices == 2
+        assert tx.pending([YES])[YES] == shards[0]
+    with filled.read() as reader:
+        assert [state.crowd for state in reader.states()] == ["100-999"]
+    with filled.transaction() as tx:
+        tx.drop_pending(YES)
+        assert tx.all_pending() == {}
+
+
+def count_together(store: Store, scope: Scope, key: PendingKey) -> None:
+    """Count a device, and another one, before the first is committed if the store lets us."""
+    with store.counting() as first:
+        add(first, scope, key, 10)
+        if store.free_bytes() is None:
+            with store.counting() as second:
+                add(second, scope, key, 100)
+    if store.free_bytes() is not None:
+        with store.counting() as second:
+            add(second, scope, key, 100)
+
+
+def add(tx: Transaction, scope: Scope, key: PendingKey, n: int) -> None:
+    row = tx.scope(scope)
+    assert row is not None
+    tx.put_ledger({Device(row.id, os.urandom(16)): 1}, {row.id: 1})
+    before = tx.pending([key]).get(key, Pending(0, b""))
+    tx.put_pending({key: Pending(before.n + n, os.urandom(16))})
+
+
+def test_a_device_is_counted_by_one_of_many(location: str) -> None:
+    """Each of 8 connections counts the same 40 devices until it has no conflict."""
+    tags = [os.urandom(16) for _ in range(40)]
+    with closing(open_store(location)) as store, store.transaction() as tx:
+        for question in SURVEY.questions.values():
+            tx.put_question(question)
+        scope = tx.add_scope(DAY, CHECK).id
+    start = threading.Barrier(8)
+    won: list[int] = []
+
+    def count() -> None:
+        with closing(open_store(location)) as store:
+            start.wait()
+            for at in range(0, len(tags), 4):
+                won.append(count_new(store, [Device(scope, tag) for tag in tags[at : at + 4]]))
+
+    run_all(count, 8)
+    assert sum(won) == len(tags)
+    with closing(open_store(location)) as store, store.transaction() as tx:
+        assert len(tx.answered([Device(scope, tag) for tag in tags])) == len(tags)
+        assert sum(shard.n for shard in tx.all_pending()[YES]) == len(tags)
+        row = tx.scope(DAY)
+        assert row is not None
+        assert row.devices == len(tags)
+
+
+def count_new(store: Store, devices: list[Device]) -> int:
+    """Count those devices that nobody has; start again while others are in the way."""
+    while True:
+        try:
+            with store.counting() as tx:
+                known = tx.answered(devices)
+                new = {device: 1 for device in devices if device not in known}
+                tx.put_ledger(new, {devices[0].scope: len(new)})
+                before = tx.pending([YES]).get(YES, Pending(0, b""))
+                tx.put_pending({YES: Pending(before.n + len(new), b"")})
+        except ConflictError:
+            continue
+        return len(new)
+
+
+def run_all(work: Callable[[], object], times: int) -> None:
+    """Run it in as many threads; the first failure is raised."""
+    with ThreadPoolExecutor(times) as pool:
+        for done in [pool.submit(work) for _ in range(times)]:
+            done.result()
+
+
+def test_sealed_reports(filled: Store) -> None:
+    other = PendingKey(1, "2026-11-30", "a")
+    reports = [os.urandom(40) for _ in range(2500)]
+    with filled.counting() as tx:
+        tx.put_pending({YES: Pending(2500, b""), other: Pending(1, b"")})
+        tx.add_sealed({YES: reports[:1000]})
+        tx.add_sealed({YES: reports[1000:], other: [b"another"]})
+    with filled.transaction() as tx:
+        found = list(tx.sealed(YES))
+        assert found != reports
+        assert sorted(found) == sorted(reports)
+        tx.drop_pending(YES)
+        assert list(tx.sealed(YES)) == []
+        assert list(tx.sealed(other)) == [b"another"]
+        assert list(tx.all_pending()) == [other]
+
+
+def tally(period: str, n: int, segment: str | None = None, batch: str | None = None) -> Released:
+    return Released(Settled(1, period, batch, segment), n, f'{{"n": {n}}}')
+
+
+def part(n: int, index: int, parts: int, period: str = "2026-11-30") -> BatchPart:
+    place = Settled(2, period, None, "a")
+    return BatchPart(place, n, index, parts, f'{{"part": {index}}}')
 
 
 def test_released_tallies_come_in_the_order_of_their_periods(filled: Store) -> None:
     made = [tally("2026-12-01", 3), tally("2026-11-30", 2, "b"), tally("2026-11-30", 1)]
     with filled.transaction() as tx:
         for one in made:
-            tx.put_released(1, one)
+            tx.put_released(one)
     with filled.read() as reader:
-        documents = reader.tallies("test", "yes")
-        assert [f'"n": {n}' in text for n, text in zip((1, 2, 3), documents, strict=True)] == (
-            [True] * 3
-        )
+        assert reader.tallies("test", "yes") == ['{"n": 1}', '{"n": 2}', '{"n": 3}']
         assert reader.tallies("test", "also") == []
+        assert sorted(reader.released(), key=lambda one: one.n) == made[::-1]
+
+
+def test_what_left_the_shuffler_is_told_whole(filled: Store) -> None:
+    """More rows than a store reads at once."""
+    tallies = [
+        tally(f"2026-W{week:02}", week, segment) for week in range(1, 53) for segment in "ab"
+    ]
+    marks = [Destroyed(one.place._replace(question=3), one.n) for one in tallies]
+    parts = [part(20, index, 150) for index in range(150)]
+    with filled.transaction() as tx:
+        for one, mark in zip(tallies, marks, strict=True):
+            tx.put_released(one)
+            tx.put_destroyed(mark)
+        for each in parts:
+            tx.put_batch(each)
+    with filled.read() as reader:
+        assert set(reader.released()) == set(tallies)
+        assert set(reader.destroyed()) == set(marks)
+        assert list(reader.released_batches()) == parts
 
 
 def test_a_tally_is_released_once(filled: Store) -> None:
     with filled.transaction() as tx:
-        tx.put_released(1, tally("2026-11-30", 1))
+        tx.put_released(tally("2026-11-30", 1))
+        tx.put_batch(part(1, 0, 1))
     with pytest.raises(StoreError), filled.transaction() as tx:
-        tx.put_released(1, tally("2026-11-30", 2))
+        tx.put_released(tally("2026-11-30", 2))
+    with pytest.raises(StoreError), filled.transaction() as tx:
+        tx.put_batch(part(1, 0, 1))
+    with filled.read() as reader:
+        assert [one.n for one in reader.released()] == [1]
+
+
+def test_batches(filled: Store) -> None:
+    parts = [part(7, 0, 1, "2026-12-01"), part(20, 0, 2), part(20, 1, 2)]
+    with filled.transaction() as tx:
+        for each in parts:
+            tx.put_batch(each)
+    with filled.read() as reader:
+        entries = reader.batches("test", "also")
+        numbers = [entry.id for entry in entries]
+        assert entries == [
+            BatchEntry(numbers[0], 1, "2026-11-30", None, "a", 20, 0, 2),
+            BatchEntry(numbers[1], 1, "2026-11-30", None, "a", 20, 1, 2),
+            BatchEntry(numbers[2], 1, "2026-12-01", None, "a", 7, 0, 1),
+        ]
+        assert reader.batch("test", "also", numbers[1]) == '{"part": 1}'
+        assert reader.batch("test", "also", max(numbers) + 1) is None
+        assert reader.batch("test", "also", 2**62) is None
+        assert reader.batch("test", "yes", numbers[1]) is None
+        assert reader.batches("test", "yes") == []
+        assert [(state.segment, state.state, state.crowd) for state in reader.states()] == [
+            ("a", "released", "20"),
+            ("a", "released", "7"),
+        ]
 
 
 def test_settled_tells_what_left_the_shuffler(filled: Store) -> None:
     released = PendingKey(1, "2026-11-30", None)
-    destroyed = PendingKey(2, "2026-11-30", "a")
+    sealed = PendingKey(2, "2026-11-30", "b")
+    destroyed = PendingKey(3, "2026-11-30", "a")
     with filled.transaction() as tx:
-        tx.put_released(1, tally("2026-11-30", 1))
-        tx.put_destroyed(destroyed, None, 10)
-        asked = [released, destroyed, PendingKey(1, "2026-11-30", "b"), PendingKey(3, "x", None)]
-        assert tx.settled(asked) == {released, destroyed, PendingKey(1, "2026-11-30", "b")}
+        tx.put_released(tally("2026-11-30", 1))
+        tx.put_batch(part(1, 0, 1))
+        tx.put_destroyed(Destroyed(Settled(3, "2026-11-30", None, "a"), 10))
+        asked = [released, sealed, destroyed, released._replace(segment="b")]
+        others = [PendingKey(3, "2026-12-01", None), PendingKey(2, "2026-12-01", "a")]
+        assert tx.settled([*asked, *others]) == set(asked)
+        assert tx.settled([]) == set()
 
 
 def test_states_tell_no_small_count(filled: Store) -> None:
@@ -223,8 +427,9 @@ def test_states_tell_no_small_count(filled: Store) -> None:
                 for day, n in crowds.items()
             }
         )
-        tx.put_released(1, tally("once", 12, "a", "2026-W48"))
-        tx.put_destroyed(PendingKey(1, "2026-11-30", "b"), None, 1000)
+        tx.put_released(tally("once", 12, "a", "2026-W48"))
+        tx.put_destroyed(Destroyed(Settled(1, "2026-11-29", None, None), 0))
+        tx.put_destroyed(Destroyed(Settled(1, "2026-11-30", None, "b"), 1000))
     with filled.read() as reader:
         states = reader.states("test")
         assert reader.states() == states
@@ -233,16 +438,20 @@ def test_states_tell_no_small_count(filled: Store) -> None:
     assert [state.crowd for state in states if state.state == "pending"] == buckets
     assert [state for state in states if state.question == "yes"] == [
         PeriodState("test", "yes", 1, "once", "2026-W48", "a", "released", "12"),
+        PeriodState("test", "yes", 1, "2026-11-29", None, None, "destroyed", "key lost"),
         PeriodState("test", "yes", 1, "2026-11-30", None, "b", "destroyed", "fewer than 1000"),
     ]
 
 
 def test_tokens(store: Store) -> None:
+    ann, bob = Token(b"1" * 32, ("analyst", "metrics")), Token(b"3" * 32, ("operator",))
     with store.transaction() as tx:
-        assert tx.put_token("ann", b"1" * 32)
-        assert not tx.put_token("ann", b"2" * 32)
-        assert tx.put_token("bob", b"3" * 32)
-        assert dict(tx.tokens()) == {"ann": b"1" * 32, "bob": b"3" * 32}
+        assert tx.put_token("ann", ann)
+        assert not tx.put_token("ann", Token(b"2" * 32, ()))
+        assert tx.put_token("bob", bob)
+    with store.read() as reader:
+        assert dict(reader.tokens()) == {"ann": ann, "bob": bob}
+    with store.transaction() as tx:
         assert tx.drop_token("ann")
         assert not tx.drop_token("ann")
         assert list(tx.tokens()) == ["bob"]
@@ -257,40 +466,99 @@ def test_a_reader_sees_only_what_is_committed(store: Store) -> None:
         assert reader.watermark() == NOON
 
 
-def test_transactions_wait_for_each_other(location: str) -> None:
-    """Two connections add to one tally; no addition is lost."""
-    key = PendingKey(1, "2026-11-30", None)
+@pytest.mark.parametrize("kind", ["transaction", "counting"])
+def test_transactions_wait_for_each_other(location: str, kind: str) -> None:
+    """Three connections add to one tally or its shards; no addition is lost."""
     with closing(open_store(location)) as store, store.transaction() as tx:
         tx.put_question(SURVEY.questions["yes"])
-        tx.put_pending({key: Pending(0, bytes(16))})
+        tx.put_pending({YES: Pending(0, bytes(16))})
 
     def add() -> None:
         with closing(open_store(location)) as store:
             for _ in range(25):
-                with store.transaction() as tx:
-                    n = tx.pending([key])[key].n
-                    tx.put_pending({key: Pending(n + 1, bytes(16))})
+                with getattr(store, kind)() as tx:
+                    n = tx.pending([YES]).get(YES, Pending(0, b"")).n
+                    tx.put_pending({YES: Pending(n + 1, bytes(16))})
 
-    threads = [threading.Thread(target=add) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    run_all(add, 3)
     with closing(open_store(location)) as store, store.transaction() as tx:
-        assert tx.pending([key])[key].n == 75
+        shards = tx.all_pending()[YES]
+        assert sum(shard.n for shard in shards) == 75
+        assert kind == "counting" or len(shards) == 1
 
 
-def test_one_process_holds_a_store(location: str) -> None:
+def test_nothing_is_counted_beside_a_release(location: str) -> None:
+    """What was counted before the watermark rose is in the tally; after it, nobody counts.
+
+    Four connections count for as long as the watermark lets them, while one closes.
+    """
+    with closing(open_store(location)) as store, store.transaction() as tx:
+        tx.put_question(SURVEY.questions["yes"])
+    begun = threading.Barrier(5)
+    counted: list[int] = []
+
+    def count() -> None:
+        with closing(open_store(location)) as store:
+            begun.wait()
+            for done in itertools.count():
+                with store.counting() as tx:
+                    if tx.watermark() >= NOON:
+                        counted.append(done)
+                        return
+                    n = tx.pending([YES]).get(YES, Pending(0, b"")).n
+                    tx.put_pending({YES: Pending(n + 1, bytes(16))})
+
+    def close() -> int:
+        with closing(open_store(location)) as store:
+            begun.wait()
+            while True:
+                with store.transaction() as tx:
+                    n = sum(shard.n for shard in tx.all_pending().get(YES, []))
+                    if n >= 20:
+                        tx.raise_watermark(NOON)
+                        tx.drop_pending(YES)
+                        tx.put_released(tally(YES.period, n))
+                        return n
+
+    with ThreadPoolExecutor(5) as pool:
+        released = pool.submit(close)
+        for worker in [pool.submit(count) for _ in range(4)]:
+            worker.result()
+        assert sum(counted) == released.result()
+    with closing(open_store(location)) as store, store.read() as reader:
+        assert [(state.state, state.crowd) for state in reader.states()] == [
+            ("released", str(sum(counted)))
+        ]
+
+
+def test_who_is_alone_keeps_out_who_counts(location: str) -> None:
     with closing(open_store(location)) as first, closing(open_store(location)) as second:
-        with first.exclusive(), pytest.raises(StoreError, match="running collector"):
-            second.exclusive().__enter__()
-        with second.exclusive():
+        with first.attend(), pytest.raises(StoreError, match="in use by a running collector"):
+            second.alone().__enter__()
+        with first.alone():
+            for other in (second.attend, second.alone):
+                with pytest.raises(StoreError):
+                    other().__enter__()
+        with second.alone():
+            pass
+
+
+def test_sqlite_takes_one_process_and_postgresql_many(location: str) -> None:
+    with closing(open_store(location)) as first, closing(open_store(location)) as second:
+        with first.attend():
+            if location.startswith("postgresql:"):
+                with second.attend(), first.counting() as tx, second.counting() as beside:
+                    assert tx.watermark() == beside.watermark()
+            else:
+                with pytest.raises(StoreError, match="running collector"):
+                    second.attend().__enter__()
+        with second.alone():
             pass
 
 
 def test_a_probe_changes_nothing_that_is_read(filled: Store) -> None:
     for _ in range(3):
-        with filled.transaction() as tx:
+        with filled.counting() as tx:
             tx.probe()
     with filled.read() as reader:
         assert reader.watermark() == datetime.min.replace(tzinfo=UTC)

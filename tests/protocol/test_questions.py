@@ -251,5 +251,6 @@ def test_the_document_is_the_whole_definition() -> None:
     assert list(document) == [
         "id", "version", "hash", "ask", "type", "choices", "range", "mechanism", "epsilon",
         "epsilon_first", "period", "grace", "min_crowd", "default", "owner", "expires",
+        "sealed",
     ]  # fmt: skip
     assert json.loads(json.dumps(document)) == document

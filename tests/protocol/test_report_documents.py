@@ -98,7 +98,7 @@ def test_an_absent_segment_is_left_out() -> None:
 def test_codes_are_frozen() -> None:
     assert list(CODES) == [
         "unknown_question", "wrong_version", "wrong_hash", "bad_response", "wrong_period",
-        "period_closed", "period_future", "expired", "segment",
+        "period_closed", "period_future", "expired", "segment", "sealing_key",
     ]  # fmt: skip
     assert sorted(RETRY_CODES) == ["period_future"]
     assert DEVICE_BYTES == 16

@@ -1,0 +1,200 @@
+"""Where batches of sealed reports are read from: a collector's store, its address, or files.
+
+All give the same thing, a list of the parts there are, each of which is read only when its turn
+comes. Nothing is trusted: every part goes through
+:func:`deniable.protocol.sealed_batch.parse_sealed_batch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from deniable.protocol.errors import DocumentError, ParameterError, SourceError
+from deniable.protocol.periods import parse_period
+from deniable.protocol.sealed_batch import SealedBatch, parse_sealed_batch
+
+from ..remote import HttpSource
+from ..sources import SqliteSource, parse_json
+
+
+@dataclass(frozen=True, slots=True)
+class BatchName:
+    """Which batch of a question: its version, period, week of release, and segment."""
+
+    version: int
+    period: str
+    batch: str | None
+    segment: str | None
+
+    def order(self) -> tuple[Any, ...]:
+        """Return what batches are sorted by: time first."""
+        start = parse_period(self.period).start
+        return start, self.batch or "", self.version, self.segment or ""
+
+    @classmethod
+    def of(cls, part: SealedBatch) -> BatchName:
+        """Return the name of the batch that a part is of."""
+        return cls(part.question.version, part.period, part.batch, part.segment)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part that a place holds, not read yet."""
+
+    name: BatchName
+    part: int
+    parts: int
+    load: Callable[[], object]
+
+    def read(self) -> SealedBatch:
+        """Read and check it.
+
+        Raises
+        ------
+        SourceError
+            If the place does not answer.
+        DocumentError
+            If it is malformed, or another part than the place said.
+        """
+        batch = parse_sealed_batch(self.load())
+        if (BatchName.of(batch), batch.part, batch.parts) != (self.name, self.part, self.parts):
+            raise DocumentError("sealed batch: is another one than the list says; fetch it again")
+        return batch
+
+
+class Place(Protocol):
+    """A place that holds batches."""
+
+    def surveys(self, question: str) -> list[str]:
+        """Return the surveys that ask a question of this name."""
+
+    def parts(self, survey: str, question: str) -> list[Part]:
+        """Return every part of every batch of a question."""
+
+
+def open_place(locations: Sequence[str], token: str | None) -> Place:
+    """Return the place at a path or URL, or in ``.json`` files, of which there may be several.
+
+    Raises
+    ------
+    SourceError
+        If there is no such file, or the address cannot be used.
+    """
+    if not locations:
+        raise ParameterError("source must name at least one place")
+    if all(location.lower().endswith(".json") for location in locations):
+        return FileBatches([Path(location) for location in locations])
+    if len(locations) > 1:
+        raise ParameterError("source must be one store, one address, or .json files only")
+    scheme, separator, _ = locations[0].partition("://")
+    if not separator:
+        return StoreBatches(Path(locations[0]))
+    if scheme.lower() in ("http", "https"):
+        return HttpBatches(locations[0], token)
+    raise SourceError(f"{scheme}:// cannot be read; give a SQLite store's path or an https:// URL")
+
+
+class StoreBatches(SqliteSource):
+    """The view ``released_batches`` of a collector's SQLite store."""
+
+    def surveys(self, question: str) -> list[str]:
+        """Read the view."""
+        query = "SELECT DISTINCT survey FROM released_batches WHERE question = ? ORDER BY 1"
+        return [str(survey) for (survey,) in self._rows(query, question)]
+
+    def parts(self, survey: str, question: str) -> list[Part]:
+        """Read the view, but for the documents."""
+        query = """SELECT version, period, batch, segment, part, parts FROM released_batches
+            WHERE survey = ? AND question = ?"""
+        names = ("version", "period", "batch", "segment", "part", "parts")
+        return [
+            _listed(dict(zip(names, row, strict=True)), self._loader(survey, question, row))
+            for row in self._rows(query, survey, question)
+        ]
+
+    def _loader(self, survey: str, question: str, row: Sequence[Any]) -> Callable[[], object]:
+        query = """SELECT document FROM released_batches WHERE survey = ? AND question = ?
+            AND version = ? AND period = ? AND batch IS ? AND segment IS ? AND part = ?"""
+
+        def load() -> object:
+            found = self._rows(query, survey, question, *row[:5])
+            if len(found) != 1:
+                raise SourceError("sealed batch: a part is gone, or there twice; try again")
+            return parse_json(found[0][0])
+
+        return load
+
+
+class HttpBatches(HttpSource):
+    """A collector's HTTP interface."""
+
+    def surveys(self, question: str) -> list[str]:
+        """Return the surveys among the states of periods."""
+        return sorted({state.survey for state in self.states() if state.question == question})
+
+    def parts(self, survey: str, question: str) -> list[Part]:
+        """Return the answer of ``GET /v1/batches/<survey>/<question>``."""
+        path = f"/v1/batches/{quote(survey, safe='')}/{quote(question, safe='')}"
+        return [_listed(one, self._loader(path, one)) for one in self._list(path, "batches")]
+
+    def _loader(self, path: str, record: object) -> Callable[[], object]:
+        number = record.get("id") if isinstance(record, Mapping) else None
+        if type(number) is not int:
+            raise DocumentError("batches: each must be an object with an id")
+        return lambda: parse_json(self._get(f"{path}/{number}"))
+
+
+class FileBatches:
+    """Parts in JSON files: each holds one, or ``{"parts": [...]}``."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._parts = [part for path in paths for part in _in_file(path)]
+
+    def surveys(self, question: str) -> list[str]:
+        """Return the surveys of the parts."""
+        return sorted({p.question.survey for p in self._parts if p.question.id == question})
+
+    def parts(self, survey: str, question: str) -> list[Part]:
+        """Return the parts of one question."""
+        return [
+            Part(BatchName.of(part), part.part, part.parts, part.document)
+            for part in self._parts
+            if (part.question.survey, part.question.id) == (survey, question)
+        ]
+
+
+def _in_file(path: Path) -> list[SealedBatch]:
+    try:
+        document = parse_json(path.read_text(encoding="utf-8-sig"))
+        several = document.get("parts") if isinstance(document, dict) else None
+        found = several if isinstance(several, list) else [document]
+        return [parse_sealed_batch(one) for one in found]
+    except OSError as exc:
+        raise SourceError(f"{path} cannot be read ({exc.strerror}); check the path") from exc
+    except UnicodeDecodeError as exc:
+        raise DocumentError(f"{path} is not UTF-8; save it as UTF-8") from exc
+    except DocumentError as exc:
+        raise DocumentError(f"{path}: {exc}") from exc
+
+
+def _listed(record: object, load: Callable[[], object]) -> Part:
+    """Check one line of a list of parts."""
+    if not isinstance(record, Mapping):
+        raise DocumentError("batches: each must be an object")
+    version, period, part, parts = (record.get(x) for x in ("version", "period", "part", "parts"))
+    batch, segment = record.get("batch"), record.get("segment")
+    if type(version) is not int or type(part) is not int or type(parts) is not int:
+        raise DocumentError("batches: version, part and parts must be whole numbers")
+    if not isinstance(batch, str | None) or not isinstance(segment, str | None):
+        raise DocumentError("batches: batch and segment must be text or null")
+    try:
+        key = parse_period(period if isinstance(period, str) else "").key
+    except ParameterError as exc:
+        raise DocumentError(f"batches: {exc}") from exc
+    if not 0 <= part < parts:
+        raise DocumentError("batches: part must be in 0..parts-1")
+    return Part(BatchName(version, key, batch, segment), part, parts, load)

