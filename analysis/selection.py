@@ -97,6 +97,11 @@ def select(
         If two tallies claim the same devices, or one version has two definitions.
     """
     if not tallies:
+        if any(state.state == "released" for state in states):
+            raise SourceError(
+                f"{states[0].question} is sealed, and no tally is released; `deniable unseal` it, "
+                "and give the file of tallies instead"
+            )
         raise SourceError(_nothing(states, "nothing is released yet"))
     if selection.segment is not None:
         segments = {tally.segment for tally in tallies}

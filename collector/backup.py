@@ -130,9 +130,12 @@ def _name(entry: Registered) -> tuple[str, str, int]:
 
 def _fill(draft: Path, store: Store) -> Copied:
     """Write the file; the store is read in one view, which waits for nothing but this disk."""
-    with closing(SQLiteStore.open(draft, create=True)) as new:
-        with store.read() as source, new.transaction() as tx:
-            copied = copy_records(source, tx)
+    with (
+        closing(SQLiteStore.open(draft, create=True)) as new,
+        store.read() as source,
+        new.transaction() as tx,
+    ):
+        copied = copy_records(source, tx)
     with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
         mark_backup(connection)
     return copied

@@ -85,7 +85,7 @@ def register(tx: Transaction, survey: Survey) -> None:
     catalogue = Catalogue.read(tx)
     known = catalogue.questions.get(survey.id, {})
     for question in survey.questions.values():
-        if fault := _fault(question, known.get(question.id, {})):
+        if fault := contradiction(question, known.get(question.id, {})):
             raise ParameterError(f"survey {survey.id}: question {question.id}: {fault}")
         tx.put_question(question)
     before = catalogue.surveys.get(survey.id)
@@ -93,7 +93,7 @@ def register(tx: Transaction, survey: Survey) -> None:
     tx.put_survey(survey, tuple(segments))
 
 
-def _fault(question: Question, versions: Mapping[int, Registered]) -> str:
+def contradiction(question: Question, versions: Mapping[int, Registered]) -> str:
     """Say why a question cannot join the versions that were loaded before, or nothing."""
     newest = max(versions, default=0)
     if question.version < newest:

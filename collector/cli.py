@@ -24,8 +24,10 @@ COMMANDS = {
     "release": "release",
     "status": "status",
     "token": "token",
+    "app-key": "app_key",
     "backup": "backup",
     "restore": "restore",
+    "doctor": "doctor",
 }
 """Each command and the module under ``commands`` that holds it, in the order of the help."""
 

@@ -159,8 +159,8 @@ class Writer:
         except Exception as exc:
             LOG.error("commit failed: %s", where(exc))
             error = StoreError("the commit failed")
-        self._metrics.commit_seconds.observe(time.perf_counter() - started)
         if tickets[0].submission is not None:
+            self._metrics.commit_seconds.observe(time.perf_counter() - started)
             self._metrics.group_size.observe(len(tickets))
         for ticket in tickets:
             ticket.error = error

@@ -9,6 +9,9 @@ from datetime import UTC, datetime, timedelta
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.survey import Survey
 
+STOP_TIMEOUT = 30.0
+"""Seconds that requests under way have to end, unless told otherwise."""
+
 
 def utc_now() -> datetime:
     """Return the time of the machine's clock."""

@@ -93,12 +93,12 @@ class FloodLimit:
     config : Config
     key : callable
         Returns the key of the HMAC that it counts under; processes that count together have the
-        same one, which :func:`flood_key` sees to. None: a key of this process's own.
+        same one, which :func:`flood_key` sees to.
     """
 
-    def __init__(self, config: Config, key: Callable[[], bytes] | None = None) -> None:
+    def __init__(self, config: Config, key: Callable[[], bytes]) -> None:
         self._item = limits.parse(config.flood_limit)
-        self._key = key or ProcessKey()
+        self._key = key
         self._limiter = open_limiter(config.flood_storage)
         self._place = without_password(config.flood_storage)
         self._down = False
@@ -125,6 +125,10 @@ class FloodLimit:
         seconds = max(1, int(reset - time.time()) + 1)
         text = f"more than {self._item} from this device; wait"
         raise HTTPProblem(429, text, {"Retry-After": str(seconds)})
+
+    def reachable(self) -> bool:
+        """Return whether requests can be counted now."""
+        return self._limiter.storage.check()
 
     def _window_end(self, name: str) -> float:
         return self._limiter.limiter.get_window_stats(self._item, name).reset_time

@@ -85,7 +85,9 @@ class Metrics:
             "Tallies that this process destroyed: the crowd was too small.",
         )
         self.commit_seconds = self._histogram(
-            "deniable_commit_seconds", "Time of one transaction, from its begin to the disk.", _COMMIT
+            "deniable_commit_seconds",
+            "Time of one transaction that counts reports, from its begin to the disk.",
+            _COMMIT,
         )
         self.group_size = self._histogram(
             "deniable_commit_requests", "Requests that one transaction counted.", _GROUP

@@ -89,7 +89,9 @@ class Readiness:
     def faults(self) -> list[str]:
         """Return what each failing check tells; nothing if the collector is ready."""
         outcomes = self.outcomes()
-        return [f"{name}: {check.fault}" for name, check in self._checks.items() if not outcomes[name]]
+        return [
+            f"{name}: {check.fault}" for name, check in self._checks.items() if not outcomes[name]
+        ]
 
     def _ask(self) -> dict[str, str | None]:
         """Run every check that is not running still, and return why it failed, or None."""

@@ -7,12 +7,11 @@ import re
 import msgspec
 from flask import Blueprint, Response, request
 
-from deniable.protocol.errors import StoreError
-
 from .documents import Batches, Periods, Tallies
 from .openapi import JSON, description_text
 from .problems import HTTPProblem, unavailable
 from .service import Collector
+from .standing import standing
 from .tokens import require_token
 
 _ID = re.compile("[1-9][0-9]{0,17}")
@@ -40,10 +39,9 @@ def public_blueprint(collector: Collector) -> Blueprint:
 
     @blueprint.get("/readyz")
     def get_readiness() -> Response:
-        try:
-            collector.probe()
-        except StoreError:
-            raise unavailable("the store cannot be written") from None
+        faults = collector.readiness.faults()
+        if faults:
+            raise unavailable("; ".join(faults))
         return Response("ok\n", content_type="text/plain")
 
     return blueprint
@@ -74,7 +72,8 @@ def metrics_blueprint(collector: Collector) -> Blueprint:
     @blueprint.get("/metrics")
     def get_metrics() -> Response:
         return Response(
-            collector.metrics.text(), content_type="text/plain; version=0.0.4; charset=utf-8"
+            collector.metrics.text(standing(collector)),
+            content_type="text/plain; version=0.0.4; charset=utf-8",
         )
 
     return blueprint

@@ -62,6 +62,17 @@ class Channel(HTTPChannel):
     error_task_class = ProblemTask
     parser_class = Parser
     refused = False
+    draining = False
+
+    def is_busy(self) -> bool:
+        """Return whether a request is being read, answered or sent."""
+        return bool(self.requests or self.request is not None or self.total_outbufs_len)
+
+    def service(self) -> None:
+        """Answer one request; while the server stops, it is the connection's last."""
+        if self.draining:
+            self.requests[0].headers["CONNECTION"] = "close"
+        super().service()
 
     def writable(self) -> bool:
         """Return whether the loop has something to send, or a connection to close."""

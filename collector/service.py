@@ -25,8 +25,8 @@ from .readiness import Readiness
 from .release import SWEEP, Closing, close_periods, destroy_keys
 from .rules import Rules
 from .scope_key import Place
-from .store import open_store
 from .standing import checks_of
+from .store import open_store
 from .store.base import Destroyed, Pending, Scope, Settled, Transaction
 
 LOG = logging.getLogger("deniable.collector")
@@ -42,12 +42,14 @@ class Collector:
     Attributes
     ----------
     config, store, catalogue, keys, flood, writer, metrics, readiness
+    app_keys : AppKeys or None
+        Those in force; may be replaced.
     """
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self.metrics = Metrics()
-        self._app_keys = None if config.app_keys is None else AppKeys.load(config.app_keys)
+        self.app_keys = None if config.app_keys is None else AppKeys.load(config.app_keys)
         self._rules: dict[tuple[str, str], Rules] = {}
         self._learning = threading.Lock()
         self._learned_until = 0.0
@@ -76,8 +78,8 @@ class Collector:
             self._start_timer(stack)
             self._resources = stack.pop_all()
 
-    def load(self, surveys: Iterable[Survey], app_keys: AppKeys | None) -> None:
-        """Take new editions of surveys and app keys while reports come in: all, or none.
+    def load(self, surveys: Iterable[Survey]) -> None:
+        """Take new editions of surveys while reports come in: all of them, or none.
 
         Raises
         ------
@@ -91,7 +93,6 @@ class Collector:
                 register(tx, survey)
 
         self.writer.run(work)
-        self._app_keys = app_keys
         self.learn(at_once=True)
 
     def check_app_key(self, header: str | None) -> None:
@@ -102,8 +103,8 @@ class Collector:
         HTTPProblem
             401.
         """
-        if self._app_keys is not None:
-            self._app_keys.check(header)
+        if self.app_keys is not None:
+            self.app_keys.check(header)
 
     def learn(self, *, at_once: bool = False) -> bool:
         """Read the catalogue again if any process changed it; return whether that was so.

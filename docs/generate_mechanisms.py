@@ -23,6 +23,7 @@ from deniable.protocol.mechanisms import (
     build,
     choose,
 )
+from deniable.protocol.mechanisms.popcounts import weight
 from deniable.protocol.mechanisms.rappor import Rappor
 from deniable.protocol.response import Response
 
@@ -125,9 +126,27 @@ def automatic() -> str:
     return tabulate(found, columns, "github", disable_numparse=True, colalign=("right",))
 
 
+def popcounts() -> str:
+    """For how many devices a fake response of bits can speak, with and without the check."""
+    found = []
+    for name in ("oue", "sue", "rappor"):
+        for k in (16, 100, 1000, 4096):
+            mechanism = build(name, k, Decimal(1))
+            counts, width = mechanism.popcounts, mechanism.shape.width
+            if counts is None:
+                raise AssertionError(f"{name} has popcounts")
+            p, q = probabilities(mechanism)
+            heaviest = (weight(count, width, p, q) for count in (width, counts[-1]))
+            taken = f"{counts[0]} to {counts[-1]}"
+            found.append((f"`{name}`", str(k), str(width), taken, *map(number, heaviest)))
+    columns = ("mechanism", "k", "bits", "taken", "all bits set", "most bits taken")
+    aligned = ("left", *("right",) * 5)
+    return tabulate(found, columns, "github", disable_numparse=True, colalign=aligned)
+
+
 def tables() -> dict[str, str]:
     """Every generated part of the page by its name."""
-    parts = {"overview": overview(), "auto": automatic()}
+    parts = {"overview": overview(), "auto": automatic(), "popcounts": popcounts()}
     return parts | {name: table(name) for name in MECHANISMS}
 
 

@@ -172,18 +172,30 @@ class InProcess:
 
 @dataclass
 class Server:
-    """A collector process under test."""
+    """A collector process under test.
+
+    Attributes
+    ----------
+    store : Path
+        Its SQLite file; its log is beside it.
+    url : str
+        What is given as the store in the file's place.
+    program : tuple of str
+        What is run in place of deniable-collector.
+    """
 
     surveys: list[Path]
     store: Path
     options: list[str] = field(default_factory=list)
     port: int = 0
+    url: str = ""
+    program: tuple[str, ...] = PROGRAM
     process: subprocess.Popen[str] | None = None
     lines: list[str] = field(default_factory=list)
 
     def start(self) -> None:
         """Start it and wait until it takes requests."""
-        command = [*PROGRAM, "serve", "--store", str(self.store), "--port", str(self.port)]
+        command = [*self.program, "serve", "--store", self.location, "--port", str(self.port)]
         for survey in self.surveys:
             command += ["--survey", str(survey)]
         errors = self.log.open("ab")
@@ -197,8 +209,17 @@ class Server:
         self.port = int(line.rsplit(":", 1)[1])
 
     @property
+    def location(self) -> str:
+        """What ``--store`` is given."""
+        return self.url or str(self.store)
+
+    @property
     def log(self) -> Path:
         return self.store.with_name(f"{self.store.name}.log")
+
+    def complaints(self) -> list[str]:
+        """What it logged beside the ordinary course of things."""
+        return [line for line in self.log.read_text().splitlines() if ": info: " not in line]
 
     @property
     def pid(self) -> int:

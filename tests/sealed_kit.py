@@ -14,7 +14,7 @@ from typing import Any
 from deniable.analysis.unsealing.private_keys import PrivateKey, generate, write
 from deniable.client.sealing import Sealer
 from deniable.protocol.question import Question
-from deniable.protocol.response import Response
+from deniable.protocol.response import Response, decode_base64url
 from deniable.protocol.sealed_batch import MAX_PART, SealedBatch
 from deniable.protocol.sealing import SealedResponse, SealingKey
 from deniable.protocol.survey import Survey, parse_survey
@@ -83,21 +83,15 @@ def seal(
     for response in responses:
         name, wire = sealer.seal(question, period, segment, response)
         assert isinstance(wire, list)
-        sealed.append(SealedResponse(name, decoded(str(wire[1]))))
+        sealed.append(SealedResponse(name, decode_base64url(str(wire[1]))))
     return sealed
-
-
-def decoded(text: str) -> bytes:
-    from deniable.protocol.response import decode_base64url
-
-    return decode_base64url(text)
 
 
 def some_responses(question: Question, count: int, seed: int = 1) -> list[Response]:
     """Responses of devices whose answers are spread evenly."""
     rng = random.Random(seed)
     shape = question.mechanism.shape
-    responses = []
+    responses: list[Response] = []
     while len(responses) < count:
         out = rng.randrange(shape.width if shape.kind == "symbol" else 1 << shape.width)
         response = Response(out, rng.randrange(shape.rows))

@@ -10,6 +10,7 @@ import shlex
 import shutil
 import stat
 import subprocess
+from contextlib import closing
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,13 @@ from typing import Any
 import pytest
 import yaml
 from command_lines import parsed, unknown_words
+from servers import Postgres
+
+from deniable.collector.config import Config
+from deniable.collector.metrics import Metrics, Standing
+from deniable.collector.service import Collector
+from deniable.collector.standing import checks_of
+from deniable.collector.store import open_store
 
 ROOT = Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "deploy"
@@ -232,6 +240,32 @@ def test_postgres_is_told_to_log_no_values_and_to_wait_for_the_disk() -> None:
         assert f"-c{setting}" in settings
 
 
+def test_the_database_is_made_for_a_role_that_is_no_superuser(postgres: Postgres) -> None:
+    """The script runs as the image runs it, with a password that has to be quoted."""
+    import psycopg
+
+    password, script = postgres.folder / "password", postgres.folder / "init.sql"
+    password.write_text("it's '; DROP", encoding="utf-8")
+    text = text_of("postgres-init.sql")
+    assert text.count("/run/secrets/collector-password") == 1
+    script.write_text(
+        text.replace("/run/secrets/collector-password", str(password)), encoding="utf-8"
+    )
+    try:
+        postgres.run("psql", "--no-psqlrc", "--set=ON_ERROR_STOP=1", f"--file={script}",
+                     postgres.url())  # fmt: skip
+        with closing(open_store(postgres.url("deniable", "deniable"))) as store:
+            assert store.location
+        roles = "SELECT rolsuper OR rolcreatedb OR rolcreaterole FROM pg_roles WHERE rolname = %s"
+        with psycopg.connect(postgres.url()) as connection:
+            assert connection.execute(roles, ("deniable",)).fetchone() == (False,)
+    finally:
+        postgres.execute("DROP DATABASE IF EXISTS deniable")
+        postgres.execute("DROP ROLE IF EXISTS deniable")
+        password.unlink()
+        script.unlink()
+
+
 def test_valkey_keeps_nothing() -> None:
     command = compose()["services"]["valkey"]["command"]
     assert command[command.index("--save") + 1] == ""
@@ -303,3 +337,15 @@ def test_the_page_for_operators_names_every_file() -> None:
     for path in FILES:
         assert f"../deploy/{path.name}" in page, path.name
     assert f":{PORT}" in page
+
+
+def test_the_page_for_operators_explains_every_meter_and_check(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    table = set(re.findall(r"^\| `(deniable_\w+)(?:\{[\w,]+\})?` \|", page, re.MULTILINE))
+    text = Metrics().text(Standing({}, 0, 0.0, {})).decode()
+    kinds = dict(re.findall(r"^# TYPE (deniable_\w+) (\w+)$", text, re.MULTILINE))
+    assert table == {name for name in kinds if not name.endswith("_created")}
+    with closing(Collector(Config(store=str(tmp_path / "collector.db")))) as collector:
+        checks = set(checks_of(collector))
+    told = page.partition("`/readyz` is 200 when the checks ")[2].partition(" pass")[0]
+    assert set(re.findall(r"`(\w+)`", told)) == checks

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _NEAR = 3
-"""Standard errors within which no binomial tail is below 1e-6: scipy need not be loaded for it."""
+"""Standard errors within which no binomial tail is below 1e-4: scipy need not be loaded for it."""
 
 
 def at_most(count: Any, n: Any, chance: float) -> NDArray[np.float64]:
@@ -75,7 +75,7 @@ def off_the_mean(total: int, bits: int, mean: Fraction) -> float:
         How many are set on average.
     """
     variance = mean * (1 - mean / bits)
-    if (total - mean) ** 2 <= max(1, _NEAR**2 * variance):
+    if (total - mean) ** 2 <= max(Fraction(1), _NEAR**2 * variance):
         return 1.0
     chance = float(mean / bits)
     if total > mean:

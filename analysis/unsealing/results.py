@@ -102,7 +102,7 @@ class Unsealed:
     def sections(self) -> tuple[Section, ...]:
         """Return the batches for people."""
         columns = (
-            "period", "batch", "segment", "reports", "opened", "other key", "closed", "malformed",
+            "period", "batch", "segment", "reports", "opened", "other key", "unopened", "malformed",
             "repeated", "",
         )  # fmt: skip
         rows = [tuple(_row(batch)) for batch in self.batches]
@@ -113,9 +113,9 @@ class Unsealed:
         yield f"Tallies are in {self.to}, which every command takes after --from."
         if any(b.settled and b.settled.opened < b.settled.n for b in self.batches):
             yield (
-                "Dropped: sealed for a key that was not given (other key); does not open (closed); "
-                "opens, but to no response (malformed); its encapsulation was seen before "
-                "(repeated)."
+                "Dropped: sealed for a key that was not given (other key); does not open "
+                "(unopened); opens, but to no response (malformed); its encapsulation was seen "
+                "before (repeated)."
             )
         if any(b.settled and b.settled.dropped["unknown_key"] for b in self.batches):
             yield (

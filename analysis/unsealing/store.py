@@ -180,9 +180,10 @@ class OpenedStore:
             raise StoreError(f"{self._path} was written by a newer deniable; upgrade this one")
 
     def _fail(self, exc: Exception) -> NoReturn:
-        raise StoreError(
-            f"{self._path} cannot be used ({exc}); give a file of `deniable unseal`, or a new one"
-        ) from exc
+        hint = "give a file of `deniable unseal`, or a new one"
+        if getattr(exc, "sqlite_errorname", "") == "SQLITE_BUSY":
+            hint = "another process is using it; try again"
+        raise StoreError(f"{self._path} cannot be used ({exc}); {hint}") from exc
 
 
 class Attempt:

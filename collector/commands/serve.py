@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
-from deniable.protocol.survey import Survey, load_survey
+from deniable.protocol.survey import Survey
 
-from ..config import Config, utc_now
+from ..config import STOP_TIMEOUT, Config, utc_now
+from ..files import Files
+from ..logs import FORMATS
 from . import options
 
 
@@ -45,7 +48,13 @@ from . import options
     default=Config.flood_storage,
     show_default=True,
     metavar="URL",
-    help="Where requests are counted: memory://, or redis://HOST with deniable[redis].",
+    help="Where requests are counted: memory://, or redis://HOST, rediss://HOST or valkey://HOST "
+    "with deniable[redis], which replicas share.",
+)
+@click.option(
+    "--app-keys",
+    metavar="FILE",
+    help="Take reports only with a key of this file, which apps ship with; see app-key.",
 )
 @click.option(
     "--release-every",
@@ -56,21 +65,47 @@ from . import options
     help="Time between releases; 0 leaves them to the release command.",
 )
 @click.option(
-    "--max-devices",
+    "--max-devices-per-period",
     type=click.IntRange(min=1),
-    default=Config.max_devices,
+    default=Config.max_devices_per_period,
     show_default=True,
     help="Devices one period holds.",
 )
-def command(surveys: Sequence[str], host: str, port: int, **settings: Any) -> None:
+@click.option(
+    "--log-format",
+    type=click.Choice(FORMATS),
+    default=FORMATS[0],
+    show_default=True,
+    help="How to log on standard error, a line for each event.",
+)
+@click.option(
+    "--stop-timeout",
+    type=click.FloatRange(min=0),
+    default=STOP_TIMEOUT,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time that requests under way have to end when it is told to stop.",
+)
+def command(
+    surveys: Sequence[str],
+    host: str,
+    port: int,
+    log_format: str,
+    stop_timeout: float,
+    **settings: Any,
+) -> None:
     """Run the service until it is told to stop.
 
     When it takes requests it prints one line with its address. Put a proxy with TLS in front of
     it; the collector itself never looks at an address.
+
+    SIGHUP reads the surveys and app keys again, all or none. SIGTERM and SIGINT end it when what
+    it accepted is stored.
     """
     from ..serve import serve as run
 
-    loaded = tuple(load_survey(path) for path in surveys)
+    files = Files(tuple(map(Path, surveys)), settings["app_keys"])
+    loaded = files.load_surveys()
     names = ", ".join(survey.id for survey in loaded)
 
     _warn_of_expired(loaded)
@@ -79,7 +114,8 @@ def command(surveys: Sequence[str], host: str, port: int, **settings: Any) -> No
         click.echo(f"serving {names} on {url}")
         sys.stdout.flush()
 
-    run(Config(surveys=loaded, **settings), host, port, announce)
+    config = Config(surveys=loaded, **settings)
+    run(config, host, port, announce, files, log_format=log_format, stop_timeout=stop_timeout)
 
 
 def _warn_of_expired(surveys: Iterable[Survey]) -> None:

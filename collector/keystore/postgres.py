@@ -25,6 +25,7 @@ _CONNECT_SECONDS = 2
 """For each address of the host, of which there may be two."""
 
 _WAIT_SECONDS = 3
+_LOCK_SECONDS = 2
 _SCHEMA_LOCK = 0x64656E69  # "deni"
 
 _CREATE = (
@@ -109,8 +110,8 @@ class PostgresKeys:
                 tcp_user_timeout=_WAIT_SECONDS * 1000,
                 application_name="deniable-collector keys",
             ) as connection:
-                for setting in ("statement_timeout", "lock_timeout"):
-                    connection.execute(f"SET {setting} = '{_WAIT_SECONDS}s'")
+                connection.execute(f"SET statement_timeout = '{_WAIT_SECONDS}s'")
+                connection.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'")
                 # Whatever the database's default is: a key is durable before it is used.
                 connection.execute("SET synchronous_commit = on")
                 self._make(connection)

@@ -25,6 +25,8 @@ from .postgres_errors import refused, wrapped
 _SECONDS = 5
 """How long a server may be silent, about, before it counts as lost."""
 _AT_ONCE = 8
+_OLDEST = 15
+"""The oldest major version of PostgreSQL that has what is asked of it below."""
 _LINK: dict[str, Any] = {
     "application_name": "deniable-collector",
     "connect_timeout": _SECONDS,
@@ -133,7 +135,7 @@ class Connections:
         except psycopg.Error as exc:
             raise refused(self.location, exc) from None
         try:
-            connection.execute(_CONFIGURE, ([*_SETTINGS], [*_SETTINGS.values()]))
+            self._configure(connection)
             then(connection)
         except BaseException as exc:
             connection.close()
@@ -141,6 +143,13 @@ class Connections:
                 raise wrapped(self.location, exc) from None
             raise
         return connection
+
+    def _configure(self, connection: Connection) -> None:
+        major = connection.info.server_version // 10_000
+        if major < _OLDEST:
+            text = f"is PostgreSQL {major}; deniable needs {_OLDEST} or newer"
+            raise StoreError(f"{self.location}: {text}")
+        connection.execute(_CONFIGURE, ([*_SETTINGS], [*_SETTINGS.values()]))
 
     def close(self) -> None:
         """Close what is not lent, and the rest when it comes back."""

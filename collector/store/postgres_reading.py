@@ -29,6 +29,7 @@ from .sqlite_reading import batch_order, state_order
 
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 _AT_ONCE = 64
+_LARGEST = 2**63 - 1
 _PLACE = "question, period, batch, segment"
 
 Row = tuple[Any, ...]
@@ -112,9 +113,11 @@ class Reading:
 
     def batch(self, survey: str, question: str, id: int) -> str | None:  # noqa: A002
         """Return one document."""
+        if id > _LARGEST:
+            return None
         rows = self._rows(
             "SELECT b.document FROM batches b JOIN questions q ON q.id = b.question"
-            " WHERE q.survey = %s AND q.question = %s AND b.id = %s::numeric",
+            " WHERE q.survey = %s AND q.question = %s AND b.id = %s",
             (survey, question, id),
         )
         return str(rows[0][0]) if rows else None

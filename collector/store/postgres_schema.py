@@ -13,9 +13,6 @@ from deniable.protocol.errors import StoreError
 
 from .postgres_locks import MIGRATING, wait_for
 
-_OLDEST = 15
-"""The oldest major version of PostgreSQL that is still cared for."""
-
 # Segments and batches are '' for none, for a key cannot hold NULL. Cells and reports are
 # ciphertext, which only loses time in compression: they are stored as they are.
 _FIRST = """
@@ -185,7 +182,7 @@ CREATE VIEW period_states AS
     FROM destroyed t JOIN questions q ON q.id = t.question;
 """
 
-_STEPS = (_FIRST,)
+STEPS = (_FIRST,)
 
 # The catalog itself, not to_regnamespace(), which may remember how it was before a lock was waited
 # for.
@@ -203,17 +200,14 @@ def migrate(connection: Connection, location: str, *, create: bool) -> None:
     StoreError
         If there is no schema and ``create`` is false, or it is not this program's, or newer.
     """
-    major = connection.info.server_version // 10_000
-    if major < _OLDEST:
-        raise StoreError(f"{location}: is PostgreSQL {major}; deniable needs {_OLDEST} or newer")
-    if _step(connection, location) == len(_STEPS):
+    if _step(connection, location) == len(STEPS):
         return
     with connection.transaction():
         wait_for(connection, MIGRATING)
         done = _step(connection, location)
         if done == 0 and not create:
             raise StoreError(f"{location}: there is no such store; check --store")
-        for number, step in enumerate(_STEPS[done:], done + 1):
+        for number, step in enumerate(STEPS[done:], done + 1):
             connection.execute(step)
             connection.execute("INSERT INTO migrations (step) VALUES (%s)", (number,))
 
@@ -228,6 +222,6 @@ def _step(connection: Connection, location: str) -> int:
         raise StoreError(f"{location}: {text}")
     last = connection.execute("SELECT max(step) FROM migrations").fetchone()
     step = int(last[0]) if last and last[0] else 0
-    if step > len(_STEPS):
+    if step > len(STEPS):
         raise StoreError(f"{location}: was written by a newer deniable; upgrade this one")
     return step

@@ -29,7 +29,7 @@ from .sqlite_writing import Writing
 
 _BUSY_SECONDS = 30.0
 _ASK_SECONDS = 0.001
-_PRAGMAS = (
+PRAGMAS = (
     ("journal_mode", "TRUNCATE", "truncate"),
     ("secure_delete", "ON", 1),
     ("synchronous", "FULL", None),
@@ -193,7 +193,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
     try:
-        for name, value, expected in _PRAGMAS:
+        for name, value, expected in PRAGMAS:
             row = connection.execute(f"PRAGMA {name} = {value}").fetchone()
             if expected is not None and (row is None or row[0] != expected):
                 raise StoreError(f"{path}: SQLite refuses {name} = {value}; is the file in use?")

@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from client_kit import question, survey, survey_file
+from sealed_kit import sealing_survey
 
 import deniable.client
 import deniable.protocol
@@ -253,3 +254,9 @@ def test_a_terminal_gets_a_bar_and_an_interrupt_ends_everything(asked: Path) -> 
     os.close(ours)
     assert b"devices" in shown
     assert run.returncode == 1
+
+
+def test_a_sealed_question_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    path = survey_file(tmp_path / "sealed.json", sealing_survey())
+    with pytest.raises(ParameterError, match="well is sealed, and no audit can read"):
+        audit(path, trials=100)

@@ -17,6 +17,7 @@ from deniable.analysis import check_survey, diff
 from deniable.analysis.cli import main
 from deniable.protocol.errors import SurveyError
 from deniable.protocol.mechanisms import build
+from deniable.protocol.sealing import SealingKey
 from deniable.protocol.survey import load_survey
 
 SURVEY = """
@@ -255,3 +256,25 @@ def test_the_runners_up(survey: Path) -> None:
 def test_the_runners_up_as_json(survey: Path) -> None:
     document = json.loads(run("survey", "check", survey, "--format", "json").stdout)
     assert document["alternatives"][0] == check_survey(survey).alternatives[0].record()
+
+
+def test_check_says_what_is_sealed_and_for_which_key(tmp_path: Path) -> None:
+    table = SealingKey("k2027", "x25519", bytes([7] * 32), "active").document()
+    lines = "\n".join(f'{name} = "{value}"' for name, value in table.items())
+    text = SURVEY.replace("min_crowd = 1000", "min_crowd = 1000\nsealed = true")
+    path = tmp_path / "sealed.toml"
+    path.write_text(text.replace("\n\n", f"\n\n[[survey.sealing_keys]]\n{lines}\n\n", 1), "utf-8")
+    document = json.loads(run("survey", "check", path, "--format", "json").stdout)
+    assert document["sealing_key"] == "k2027"
+    assert [one["sealed"] for one in document["questions"]] == [True, False]
+    told = run("survey", "check", path).stdout
+    assert "Sealed: dark_mode. Each response is encrypted for the analyst's key k2027;" in told
+    plain = tmp_path / "plain.toml"
+    plain.write_text(SURVEY, "utf-8")
+    assert (
+        json.loads(run("survey", "check", plain, "--format", "json").stdout)["sealing_key"] is None
+    )
+    assert "Sealed" not in run("survey", "check", plain).stdout
+    changes = run("survey", "diff", plain, path)
+    assert changes.exit_code == 1
+    assert "(answers are sealed now)" in changes.stdout

@@ -112,6 +112,20 @@ def test_tails_are_binomial(chance: Fraction) -> None:
     assert at_most(range(61), 60, float(chance)) == pytest.approx(exact, rel=1e-9)
 
 
+def test_both_tails_count() -> None:
+    """Of equal bits the bound is twice the exact tail, on either side."""
+    mean, exact = Fraction(200) / 3, below(200, Fraction(1, 3))
+    for total in (45, 90):
+        tail = exact[total] if total < mean else 1 - exact[total - 1]
+        assert off_the_mean(total, 200, mean) == pytest.approx(float(2 * tail), rel=1e-9)
+    assert off_the_mean(70, 200, mean) == 1
+
+
+def test_there_is_room_for_the_responses_that_are_refused() -> None:
+    """Up to 10^11 devices: all that are left are honest but for their popcount."""
+    assert 0.8 * ODDS < TESTED < TESTED * math.exp(1e11 / 1e12) < ODDS
+
+
 @pytest.mark.parametrize(("k", "n"), [(2, 60), (16, 60), (16, 300)])
 def test_few_counts_are_rarely_taken_for_fake(k: int, n: int) -> None:
     """Whatever the population, a count is at least one of Bin(n, q): the exact odds of k of them.
@@ -360,17 +374,17 @@ def test_answers_drift_together(mechanism: str) -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """Two periods, the first whole and the second not."""
+    """Two periods, the second whole and the first not."""
     question = asked(16, "oue", min_crowd=10)
     first, second = drawn(question, spread(16, 20_000, 0), 5, 2)
     return write_store(
-        tmp_path / "collector.db", [first, with_fakes(second, Response((1 << 16) - 1), 1000)]
+        tmp_path / "collector.db", [with_fakes(first, Response((1 << 16) - 1), 1000), second]
     )
 
 
 def test_estimates_stay_as_they_are(store: Path) -> None:
     series = estimate("one", store, every=True)
-    assert [[one.kind for one in period.warnings] for period in series] == [[], ["popcount"]]
+    assert [[one.kind for one in period.warnings] for period in series] == [["popcount"], []]
     bare = [replace(period, warnings=()) for period in series.frequencies]
     assert [period.records() for period in series] == [period.records() for period in bare]
     first = estimate("one", store, period="2026-11-01")[0]
@@ -380,17 +394,17 @@ def test_estimates_stay_as_they_are(store: Path) -> None:
 def test_a_mean_of_periods_keeps_them(store: Path) -> None:
     (pooled,) = estimate("one", store, every=True, pool="mean")
     assert isinstance(pooled, Estimates)
-    assert [(one.kind, one.period) for one in pooled.warnings] == [("popcount", "2026-11-02")]
+    assert [(one.kind, one.period) for one in pooled.warnings] == [("popcount", "2026-11-01")]
 
 
 @pytest.mark.parametrize("form", ["table", "csv"])
 def test_people_read_them_beside_the_result(store: Path, form: str) -> None:
     words = ["estimate", "one", "--from", str(store), "--format", form]
-    result = CliRunner().invoke(main, words)
+    result = CliRunner().invoke(main, [*words, "--all"])
     assert result.exit_code == 0
-    assert result.stderr.startswith("Warning: 2026-11-02: reports have ")
+    assert result.stderr.startswith("Warning: 2026-11-01: reports have ")
     assert "Warning" not in result.stdout
-    quiet = CliRunner().invoke(main, [*words, "--period", "2026-11-01"])
+    quiet = CliRunner().invoke(main, words)
     assert quiet.stderr == ""
 
 
@@ -399,7 +413,7 @@ def test_programs_read_them_in_the_document(store: Path) -> None:
     result = CliRunner().invoke(main, words)
     assert result.stderr == ""
     first, second = json.loads(result.stdout)
-    assert first["warnings"] == []
-    (found,) = second["warnings"]
+    assert second["warnings"] == []
+    (found,) = first["warnings"]
     assert found.keys() == {"kind", "period", "text"}
-    assert (found["kind"], found["period"]) == ("popcount", "2026-11-02")
+    assert (found["kind"], found["period"]) == ("popcount", "2026-11-01")

@@ -1,4 +1,4 @@
-"""Sealed questions on the device: nothing plain is kept, and without the library nothing is lost."""
+"""Sealed questions on the device: nothing plain is kept, and nothing else needs the library."""
 
 from __future__ import annotations
 

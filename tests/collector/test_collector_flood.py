@@ -198,7 +198,7 @@ def test_what_is_counted_in_memory_needs_no_shared_key(tmp_path: Path) -> None:
 )
 def test_a_storage_that_cannot_be_used(location: str) -> None:
     config = Config("unused", flood_storage=location)
-    for use in (lambda: FloodLimit(config), lambda: flood_storage_persists(location)):
+    for use in (lambda: FloodLimit(config, ProcessKey()), lambda: flood_storage_persists(location)):
         with pytest.raises(ParameterError, match="flood_storage must be") as caught:
             use()
         assert "hunter2" not in str(caught.value)
@@ -207,7 +207,10 @@ def test_a_storage_that_cannot_be_used(location: str) -> None:
 def test_a_missing_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "redis", None)
     config = Config("unused", flood_storage="valkey://h")
-    for use in (lambda: FloodLimit(config), lambda: flood_storage_persists("valkey://h")):
+    for use in (
+        lambda: FloodLimit(config, ProcessKey()),
+        lambda: flood_storage_persists("valkey://h"),
+    ):
         with pytest.raises(MissingExtraError, match=r"pip install 'deniable\[redis\]'"):
             use()
 

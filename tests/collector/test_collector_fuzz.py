@@ -6,6 +6,7 @@ status, or a rejection of a documented code; and no message holds a piece of wha
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import re
@@ -13,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from copy import deepcopy
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -32,7 +33,7 @@ from deniable.protocol.draws import KeyedDraws
 from deniable.protocol.errors import DocumentError, ParameterError, ReportError, SurveyError
 from deniable.protocol.limits import MAX_COMPRESSED, MAX_INFLATED
 from deniable.protocol.mechanisms import MECHANISMS
-from deniable.protocol.periods import parse_period
+from deniable.protocol.periods import KINDS, midnight, parse_period, period_at
 from deniable.protocol.question import Question
 from deniable.protocol.question_fields import parse_question
 from deniable.protocol.report import CODES, parse_device
@@ -48,13 +49,13 @@ STATUSES = {int(status) for status in describe()["paths"]["/v1/reports"]["post"]
 ASKED = {
     name: {"type": "number", "range": {"low": 0, "high": 9, "steps": 9}, "mechanism": name}
     if mechanism.asks == "number"
-    else {"type": "choice", "choices": list("abcdefgh"), "mechanism": name}
+    else {"type": "choice", "choices": list("abcdefg"), "mechanism": name}
     for name, mechanism in MECHANISMS.items()
 }
 SURVEY = make_survey({f"by-{name}": fields for name, fields in ASKED.items()})
 QUESTIONS = list(SURVEY.questions.values())
 FUZZ = settings(
-    max_examples=300,
+    max_examples=200,
     derandomize=True,
     deadline=None,
     database=None,
@@ -93,11 +94,13 @@ def mutants(draw: st.DrawFn, document: Any) -> Any:
         holder = spoilt
         for step in path:
             holder = holder[step]
-        match draw(st.sampled_from(["replace", "remove", "nudge", "add", "repeat"])):
+        match draw(st.sampled_from(["replace", "remove", "nudge", "retype", "add", "repeat"])):
             case "remove" if isinstance(holder, dict):
                 holder.pop(key, None)
             case "nudge" if isinstance(holder, dict | list) and type(holder[key]) is int:
                 holder[key] += draw(st.sampled_from([-1, 1, 2**32]))
+            case "retype" if isinstance(holder, dict | list) and type(holder[key]) is int:
+                holder[key] = draw(st.sampled_from([float, str, bool]))(holder[key])
             case "add" if isinstance(holder, dict):
                 holder[draw(TEXTS)] = draw(JSON)
             case "repeat" if isinstance(holder, list):
@@ -182,6 +185,8 @@ def test_encodings(body: bytes, encoding: str) -> None:
 @example(DEEP)
 @example(b"[" * MAX_INFLATED)
 @example(GOOD[:-2] + b"," + DEEP + b"1" + b"}" * 100_000 + b"]}")
+@example(GOOD.replace(b'"response": ', b'"response": ' + b"[" * 99_999))
+@example(GOOD.replace(b'"response": ', b'"response": ' + b"[" * 9_999 + b"]" * 9_999 + b', "x": '))
 @example(HUGE + b"]}")
 @example(GOOD.replace(b'"once"', b'"\\ud800"').replace(b"2026-11-30", b"\\udfff"))
 @example(GOOD.decode().encode("utf-16"))
@@ -232,8 +237,13 @@ def wires(draw: st.DrawFn, question: Question) -> Any:
     length = (shape.size * 8 + 5) // 6
     text = st.text("AQgw-_Zz9=\n", min_size=length - 1, max_size=length + 1)
     out = st.integers(-1, shape.width) | st.sampled_from([True, 0.0, "0"]) | text | JSON
+    out |= st.binary(min_size=shape.size, max_size=shape.size).map(base64url)
     row = st.integers(-1, shape.rows) | st.booleans()
     return draw(out | st.tuples(row, out).map(list) | mutants([honest(question)]).map(first))
+
+
+def base64url(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def first(items: list[Any]) -> Any:
@@ -251,6 +261,8 @@ def test_responses(question: Question) -> None:
         sent = json.dumps(wire, default=str).encode()
         with suppress(ReportError):
             response = shape.unpack(wire)
+            assert 0 <= response.row < shape.rows
+            assert 0 <= response.out < (shape.width if shape.kind == "symbol" else 1 << shape.width)
             packed = shape.pack(response)
             assert (packed, type(packed)) == (wire, type(wire))
         judge([report(question, wire)], None, sent)
@@ -284,12 +296,15 @@ def tally_document(question: Question) -> dict[str, Any]:
 def test_tallies(question: Question) -> None:
     document = tally_document(question)
     assert parse_tally(document).n == 3
+    rest = {name: document[name] for name in document.keys() - {"question", "cells"}}
 
     @settings(FUZZ, max_examples=40)
-    @given(mutants(document) | JSON)
+    @given(mutants(document) | mutants(rest).map(lambda fields: document | fields) | JSON)
     def fuzz(spoilt: Any) -> None:
         with suppress(DocumentError):
-            assert parse_tally(spoilt).document().keys() == document.keys()
+            tally = parse_tally(spoilt)
+            assert tally.document().keys() == document.keys()
+            assert {type(count) for count in (tally.n, *tally.cells)} == {int}
 
     fuzz()
 
@@ -313,7 +328,9 @@ REQUEST = describe()["components"]["schemas"]["Request"]["properties"]
 
 @FUZZ
 @given(
-    st.from_regex(REQUEST["device"]["pattern"], fullmatch=True) | st.text("AQgw-_=", max_size=23)
+    st.from_regex(REQUEST["device"]["pattern"], fullmatch=True)
+    | st.binary(min_size=15, max_size=17).map(base64url)
+    | st.text("AQgw-_=", max_size=23)
 )
 def test_the_pattern_of_a_device_is_what_is_taken(text: str) -> None:
     matches = re.fullmatch(REQUEST["device"]["pattern"].strip("^$"), text) is not None
@@ -321,7 +338,15 @@ def test_the_pattern_of_a_device_is_what_is_taken(text: str) -> None:
 
 
 @FUZZ
-@given(st.from_regex(REQUEST["period"]["pattern"], fullmatch=True) | st.text("0123-W", max_size=11))
+@given(
+    st.from_regex(REQUEST["period"]["pattern"], fullmatch=True)
+    | st.builds(
+        lambda kind, day: period_at(kind, midnight(day)).key,
+        st.sampled_from(KINDS),
+        st.dates(date(2000, 1, 9), date(2999, 12, 9)),
+    )
+    | st.text("0123-W", max_size=11)
+)
 def test_the_pattern_of_a_period_leaves_out_none_that_is_taken(text: str) -> None:
     matches = re.fullmatch(REQUEST["period"]["pattern"].strip("^$"), text) is not None
     assert matches or not taken(parse_period, text)

@@ -30,7 +30,6 @@ from key_places import (
     write_line,
 )
 from servers import Postgres
-from servers import postgres as postgres
 
 from deniable.collector.keystore import KeyStore, open_keystore
 from deniable.collector.places import same_place, without_password

@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 from collector_kit import InProcess, Reply, make_survey, new_device, request_body
+from key_places import until
 
 from deniable.collector.config import Config
 from deniable.collector.flood import FloodLimit, WindowStorage
+from deniable.collector.flood_key import ProcessKey
 from deniable.collector.problems import HTTPProblem
 from deniable.collector.release import close_periods
 from deniable.collector.store import open_store
@@ -77,7 +79,7 @@ def test_floods_are_counted_under_names_that_tell_nothing() -> None:
     device = new_device()
     names = []
     for _ in range(2):
-        limit = FloodLimit(Config("unused", flood_limit="1 per minute"))
+        limit = FloodLimit(Config("unused", flood_limit="1 per minute"), ProcessKey())
         limit.check("test", parse_device(device))
         with pytest.raises(HTTPProblem, match="more than 1 per 1 minute"):
             limit.check("test", parse_device(device))
@@ -145,7 +147,7 @@ def test_a_commit_that_takes_too_long(start: Start) -> None:
     assert outcome.json["accepted"] + outcome.json["duplicate"] == 1
     collector.release(days=4)
     assert [document["n"] for document in collector.documents("test", "yes")] == [1]
-    assert collector.ask("GET", "/readyz").status == 200
+    until(lambda: collector.ask("GET", "/readyz").status == 200)
 
 
 def test_a_full_queue(start: Start) -> None:

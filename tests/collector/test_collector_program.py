@@ -93,7 +93,7 @@ def test_stopped_under_load_it_keeps_what_it_accepted(server: Server, number: in
     counted = [int(state["crowd"]) for state in states]
     # A request whose client was cut off before it read the answer may have counted as well.
     assert len(answered) <= counted[0] == counted[1] <= len(answered) + 6
-    assert server.log.read_text() == ""
+    assert server.complaints() == []
 
 
 def test_a_second_serve_is_refused(server: Server) -> None:
@@ -205,7 +205,7 @@ def test_start_failures(tmp_path: Path) -> None:
         (["--survey", str(broken), "--store", store], "survey.id: missing"),
         (["--survey", survey, "--survey", survey, "--store", store], "given twice"),
         (["--survey", survey, "--store", str(tmp_path / "none" / "x.db")], "cannot be created"),
-        (["--survey", survey, "--store", "postgresql://host/db"], "unknown kind postgresql://"),
+        (["--survey", survey, "--store", "mysql://host/db"], "unknown kind mysql://"),
         (["--survey", survey, "--store", store, "--flood-limit", "often"], "flood_limit must be"),
         (["--survey", survey, "--store", store, "--host", "256.0.0.1"], "cannot listen on"),
     ]
@@ -243,7 +243,8 @@ def test_tokens(tmp_path: Path) -> None:
     assert len(token.strip()) == 43
     check_failure(run_cli("token", "create", "ann", *store), "token ann exists")
     cli("token", "create", "bob", *store)
-    assert cli("token", "list", *store) == "ann\nbob\n"
+    listed = json.loads(cli("token", "list", "--format", "json", *store))
+    assert listed == [{"name": name, "scopes": ["analyst"]} for name in ("ann", "bob")]
     assert cli("token", "revoke", "ann", *store) == "revoked ann\n"
     check_failure(run_cli("token", "revoke", "ann", *store), "token ann does not exist")
 

@@ -68,6 +68,12 @@ def test_of_all_responses_there_are(name: str, epsilon: str, first: str | None) 
     assert mechanism.popcounts == shortest(list(enumerated(mechanism)))
 
 
+def test_devices_that_are_not_asked_about_their_value_count() -> None:
+    """One bit at epsilon 44 is as good as true: set on the devices that are asked, else not."""
+    mechanism = build("dbitflip", 7, Decimal(44), None, {"bits": 1})
+    assert mechanism.popcounts == shortest(list(enumerated(mechanism))) == range(2)
+
+
 @pytest.mark.parametrize("name", BITS)
 def test_the_mean_of_all_responses_there_are(name: str) -> None:
     """Over setups, which are all as likely, it is the same for every value."""

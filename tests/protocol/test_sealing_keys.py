@@ -23,7 +23,7 @@ from deniable.protocol.survey import (
 SEALED = {"dark_mode": boolean_table(sealed=True)}
 
 
-def table(name: str = "k1", state: str = "active", fill: int = 7, **changes: object) -> Any:
+def table(name: str = "k1", state: object = "active", fill: int = 7, **changes: object) -> Any:
     public = encode_base64url(bytes([fill] * 32))
     found = {"id": name, "suite": "x25519", "public": public, "state": state, **changes}
     return {key: value for key, value in found.items() if value is not ABSENT}
