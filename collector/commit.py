@@ -6,7 +6,6 @@ What must never change: a request hears of success only after the commit that ho
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -17,11 +16,10 @@ from deniable.protocol.errors import DeniableError, StoreError
 
 from .config import Config
 from .metrics import Metrics
+from .outages import Outages
 from .problems import where
 from .shuffler import Submission, count_group
 from .store.base import ConflictError, Store, Transaction
-
-LOG = logging.getLogger("deniable.collector")
 
 _HEADROOM_SECONDS = 1.0
 _ATTEMPTS = 50
@@ -63,6 +61,7 @@ class Writer:
         self._store = store
         self._config = config
         self._metrics = metrics
+        self._outages = Outages()
         self._queue: SimpleQueue[_Ticket | None] = SimpleQueue()
         self._gate = threading.Lock()
         self._closed = False
@@ -147,18 +146,18 @@ class Writer:
         if not tickets:
             return
         error: DeniableError | None = None
+        reason = None
         started = time.perf_counter()
         try:
             self._check_headroom()
             self._transact(tickets)
         except StoreError as exc:
-            LOG.error("commit failed: %s", exc)
-            error = exc
+            error, reason = exc, str(exc)
         except DeniableError as exc:
             error = exc  # of a job, which was refused what it wanted
         except Exception as exc:
-            LOG.error("commit failed: %s", where(exc))
-            error = StoreError("the commit failed")
+            error, reason = StoreError("the commit failed"), where(exc)
+        self._outages.tell("commit", reason)
         if tickets[0].submission is not None:
             self._metrics.commit_seconds.observe(time.perf_counter() - started)
             self._metrics.group_size.observe(len(tickets))

@@ -13,8 +13,6 @@ from typing import Any
 from waitress import wasyncore
 from waitress.server import BaseWSGIServer
 
-from .server import Channel
-
 _POLL_SECONDS = 1.0
 _DRAIN_SECONDS = 0.02
 
@@ -46,7 +44,6 @@ class Lifetime:
         """Finish what is under way; return how many requests were not done in time."""
         give_up = time.monotonic() + timeout
         wasyncore.dispatcher.close(self._server)  # listens no more; the connections go on
-        Channel.draining = True
         left = self._under_way()
         while self._server.active_channels and time.monotonic() < give_up:
             self._poll(_DRAIN_SECONDS)
@@ -59,6 +56,7 @@ class Lifetime:
         busy = 0
         for channel in list(self._server.active_channels.values()):
             if channel.is_busy():
+                channel.draining = True
                 busy += 1
             else:
                 channel.will_close = True

@@ -86,14 +86,11 @@ def take_in(
     HTTPProblem
         404 for a survey nobody loaded, 429, or 503 when the outcome is not durable.
     """
-    rules = collector.rules(envelope.survey, envelope.period)
-    if rules is None:
-        raise HTTPProblem(404, "survey: this collector does not know it")
+    rules = _rules(collector, envelope)
     check_flood(envelope.survey, envelope.device)
     entries, rejections = _judge(collector, rules, envelope)
-    if any(rejection.code in _NEWS for rejection in rejections) and collector.learn():
-        rules = collector.rules(envelope.survey, envelope.period) or rules
-        entries, rejections = _judge(collector, rules, envelope)
+    if any(rejection.code in _NEWS for rejection in rejections):
+        entries, rejections = _judge(collector, _newest_rules(collector, envelope), envelope)
     submission = Submission(envelope.period.key, envelope.segment, [])
     _tag(collector, envelope.device, entries, submission)
     if submission.parts:
@@ -102,6 +99,25 @@ def take_in(
     _meter(collector, envelope.period, submission, rejections)
     rejections.sort(key=lambda rejection: rejection.index)
     return Outcome(submission.accepted, submission.duplicate, rejections)
+
+
+def _rules(collector: Collector, envelope: Envelope) -> Rules:
+    try:
+        rules = collector.rules(envelope.survey, envelope.period)
+    except StoreError:
+        raise unavailable("the surveys cannot be read now") from None
+    if rules is None:
+        raise HTTPProblem(404, "survey: this collector does not know it")
+    return rules
+
+
+def _newest_rules(collector: Collector, envelope: Envelope) -> Rules:
+    """Return the rules that any replica knows by now, for what is refused is never sent again."""
+    try:
+        collector.learn()
+    except StoreError:
+        raise unavailable("the surveys cannot be read now") from None
+    return _rules(collector, envelope)
 
 
 def _judge(
@@ -122,10 +138,19 @@ def _tag(collector: Collector, device: bytes, entries: list[Entry], submission: 
             submission.parts.append(Part(scope, key, key.tag(device), part))
         except ClosedScopeError:
             submission.closed.extend(index for index, _, _ in part)
-        except MissingKeyError:
+        except MissingKeyError as exc:
+            _tell_of_key(collector, scope, exc)
             raise unavailable("the period's key is missing; nothing counts in it", 3600) from None
-        except StoreError:
+        except StoreError as exc:
+            _tell_of_key(collector, scope, exc)
             raise unavailable("the period's key cannot be had now") from None
+        else:
+            _tell_of_key(collector, scope, None)
+
+
+def _tell_of_key(collector: Collector, scope: Scope, exc: StoreError | None) -> None:
+    reason = None if exc is None else str(exc)
+    collector.outages.tell(f"looking up the key of {scope.name}", reason)
 
 
 def _commit(collector: Collector, submission: Submission) -> None:
@@ -133,6 +158,10 @@ def _commit(collector: Collector, submission: Submission) -> None:
         collector.writer.submit(submission)
     except StoreError:
         raise unavailable("the reports cannot be stored now") from None
+    if submission.strange:
+        for scope in submission.strange:
+            collector.keys.forget(scope)
+        raise unavailable("the period's key was made by another replica; send it again", 1)
     if submission.full:
         raise unavailable("the period holds as many devices as it may", 3600)
     if submission.unreadable:

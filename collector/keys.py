@@ -78,11 +78,13 @@ class KeyRing:
     def restore(self) -> None:
         """Put back the keys that are in memory and have vanished from their place."""
         with self._lock:
-            held = {scope: key for scope, (key, _) in self._keys.items()}
-        lost = {scope.name for scope in held} - self.places.names()
-        for scope, key in held.items():
+            held = dict(self._keys)
+        names = self.places.names()
+        for scope, (key, unfolded) in held.items():
+            if scope.name in names:
+                continue
             row = self._row(scope)
-            if scope.name in lost and row is not None and not row.closed:
+            if row is not None and not row.closed and unfolded.fits(row.check):
                 self.places.put_if_absent(scope.name, key)
                 LOG.error("the key of %s had vanished and was put back from memory", scope.name)
 
@@ -96,6 +98,11 @@ class KeyRing:
         }
         with self._lock:
             return kept | set(self._keys)
+
+    def forget(self, scope: Scope) -> None:
+        """Drop a key from memory, so that it is read again when it is next needed."""
+        with self._lock:
+            self._keys.pop(scope, None)
 
     def destroy(self, scope: Scope) -> None:
         """Forget a key and destroy it; nothing happens if there is none."""
@@ -126,7 +133,7 @@ class KeyRing:
         key = self.places.get(scope.name)
         if key is None:
             text = "is missing"
-        elif len(key) != KEY_BYTES or row.check not in (b"", ScopeKey(scope, key).check):
+        elif len(key) != KEY_BYTES or not ScopeKey(scope, key).fits(row.check):
             text = "is another than the one its rows were named by"
         else:
             return key

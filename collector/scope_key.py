@@ -62,6 +62,10 @@ class ScopeKey:
         self._prefix = named[:-DEVICE_BYTES]
         self.check = _derive(key, b"check")[:CHECK_BYTES]
 
+    def fits(self, check: bytes) -> bool:
+        """Return whether rows with this check were named by this key; no rows fit any."""
+        return check in (b"", self.check)
+
     def tag(self, device: bytes) -> bytes:
         """Return the name of a device's ledger row; pseudonyms are of one length."""
         return hmac.digest(self._key, self._prefix + device, hashlib.sha256)[:TAG_BYTES]

@@ -71,7 +71,7 @@ class Channel(HTTPChannel):
     def service(self) -> None:
         """Answer one request; while the server stops, it is the connection's last."""
         if self.draining:
-            self.requests[0].headers["CONNECTION"] = "close"
+            cast("Any", self.requests[0].headers)["CONNECTION"] = "close"
         super().service()
 
     def writable(self) -> bool:

@@ -20,6 +20,7 @@ from .config import Config
 from .flood import FloodLimit, flood_key
 from .keys import KeyRing, MissingKeyError, open_keys
 from .metrics import Metrics
+from .outages import Outages
 from .problems import where
 from .readiness import Readiness
 from .release import SWEEP, Closing, close_periods, destroy_keys
@@ -32,7 +33,9 @@ from .store.base import Destroyed, Pending, Scope, Settled, Transaction
 LOG = logging.getLogger("deniable.collector")
 
 _MAX_RULES = 1024
-_LEARNED_SECONDS = 1.0
+_SKEW = timedelta(minutes=10)
+"""How far the clocks of replicas may be apart before it is told."""
+
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
@@ -41,7 +44,7 @@ class Collector:
 
     Attributes
     ----------
-    config, store, catalogue, keys, flood, writer, metrics, readiness
+    config, store, catalogue, keys, flood, writer, metrics, outages, readiness
     app_keys : AppKeys or None
         Those in force; may be replaced.
     """
@@ -49,10 +52,12 @@ class Collector:
     def __init__(self, config: Config) -> None:
         self.config = config
         self.metrics = Metrics()
+        self.outages = Outages()
         self.app_keys = None if config.app_keys is None else AppKeys.load(config.app_keys)
         self._rules: dict[tuple[str, str], Rules] = {}
         self._learning = threading.Lock()
-        self._learned_until = 0.0
+        self._looked = 0.0
+        self._unseen: str | None = None
         self._doubted = False
         self._stop = threading.Event()
         with ExitStack() as stack:
@@ -93,7 +98,7 @@ class Collector:
                 register(tx, survey)
 
         self.writer.run(work)
-        self.learn(at_once=True)
+        self.learn()
 
     def check_app_key(self, header: str | None) -> None:
         """Let a request in that has a key of an app, or any if none is asked for.
@@ -106,39 +111,56 @@ class Collector:
         if self.app_keys is not None:
             self.app_keys.check(header)
 
-    def learn(self, *, at_once: bool = False) -> bool:
-        """Read the catalogue again if any process changed it; return whether that was so.
+    def learn(self) -> None:
+        """Read the catalogue again if any process changed it before this was called.
 
-        It is looked at once a second at most, unless ``at_once``.
+        All who ask while one looks at the store share the next look, and its failure.
+
+        Raises
+        ------
+        StoreError
         """
+        asked = time.monotonic()
         with self._learning:
-            if not at_once and time.monotonic() < self._learned_until:
-                return False
-            self._learned_until = time.monotonic() + _LEARNED_SECONDS
-            try:
-                with self.store.read() as reader:
-                    edition = reader.edition()
-                    if edition == self._edition:
-                        return False
+            if self._looked < asked:
+                self._looked = time.monotonic()
+                self._unseen = self._look()
+                self.outages.tell("reading the surveys", self._unseen)
+            if self._unseen is not None:
+                raise StoreError(self._unseen)
+
+    def _look(self) -> str | None:
+        """Read the catalogue again if it changed; return why it cannot be read, or None."""
+        try:
+            with self.store.read() as reader:
+                edition = reader.edition()
+                if edition != self._edition:
                     catalogue = Catalogue.read(reader)
-            except StoreError as exc:
-                LOG.error("the surveys cannot be read again: %s", exc)
-                return False
-            self._edition, self.catalogue, self._rules = edition, catalogue, {}
-            return True
+                    self._edition, self.catalogue, self._rules = edition, catalogue, {}
+        except StoreError as exc:
+            return str(exc)
+        return None
 
     def rules(self, survey: str, period: Period) -> Rules | None:
-        """Return the rules for a survey's period; None if the survey is unknown."""
+        """Return the rules for a survey's period; None if no process knows the survey.
+
+        Raises
+        ------
+        StoreError
+            If the survey is not known here, and the store cannot be asked.
+        """
         key = (survey, period.key)
-        rules = self._rules.get(key)
+        made = self._rules  # before the catalogue is read, so that old rules join no newer ones
+        rules = made.get(key)
         if rules is None:
-            if survey not in self.catalogue.surveys and not self.learn():
-                return None
+            if survey not in self.catalogue.surveys:
+                self.learn()
+                made = self._rules
             if survey not in self.catalogue.surveys:
                 return None
-            if len(self._rules) >= _MAX_RULES:
-                self._rules = {}
-            rules = self._rules[key] = Rules(self.catalogue, survey, period)
+            if len(made) >= _MAX_RULES:
+                made = self._rules = {}
+            rules = made[key] = Rules(self.catalogue, survey, period)
         return rules
 
     def release(self) -> Closing | None:
@@ -146,6 +168,7 @@ class Collector:
         now = self.config.clock()
         with self.store.read() as reader:
             ahead = now - reader.watermark()
+        self._heed_clock(-ahead)
         closing = None
         if ahead > self.config.max_advance:
             if not self._doubted:
@@ -165,6 +188,13 @@ class Collector:
         if closing is not None:
             self.metrics.release_succeeded()
         return closing
+
+    def _heed_clock(self, behind: timedelta) -> None:
+        """Tell that the clock went back; what it closed before stays closed."""
+        reason = None
+        if behind > _SKEW:
+            reason = "it is behind what was closed before; reports of later periods are refused"
+        self.outages.tell("the clock", reason)
 
     def _report(self, closing: Closing) -> None:
         """Tell what a release did."""
@@ -214,9 +244,12 @@ class Collector:
             self.keys.restore()
             self.release()
         except StoreError as exc:
-            LOG.error("release failed: %s", exc)
+            reason: str | None = str(exc)
         except Exception as exc:
-            LOG.error("release failed: %s", where(exc))
+            reason = where(exc)
+        else:
+            reason = None
+        self.outages.tell("release", reason)
 
 
 def _encrypt_plain(tx: Transaction, catalogue: Catalogue, keys: KeyRing) -> None:

@@ -48,7 +48,8 @@ class Submission:
     """One request on its way into the tallies.
 
     The outcome is what became of the entries; ``full`` tells that the period had no room for the
-    device, ``unreadable`` that a tally does not open, so that nothing can be added to it.
+    device, ``unreadable`` that a tally does not open, so that nothing can be added to it, and
+    ``strange`` are the scopes whose rows were named by another key than the one in hand.
     """
 
     period: str
@@ -59,11 +60,13 @@ class Submission:
     closed: list[int] = field(default_factory=list)
     full: bool = False
     unreadable: bool = False
+    strange: list[Scope] = field(default_factory=list)
 
     def forget(self) -> None:
         """Be as before it was counted."""
         self.accepted = self.duplicate = 0
         self.closed = []
+        self.strange = []
         self.full = self.unreadable = False
 
 
@@ -113,7 +116,7 @@ class _Group:
         """
         found: dict[_Place, tuple[Slot, ScopeKey]] = {}
         for submission in submissions:
-            for part in submission.parts:
+            for part in filter(self._fits, submission.parts):
                 for _, slot, _ in part.entries:
                     found[slot.id, submission.period, submission.segment] = slot, part.key
         asked = {PendingKey(*place): of for place, of in found.items()}
@@ -128,6 +131,9 @@ class _Group:
 
     def count(self, submission: Submission, part: Part) -> None:
         """Count a device's reports within one scope."""
+        if not self._fits(part):
+            submission.strange.append(part.scope)
+            return
         row = self._scopes[part.scope]
         device = Device(row.id, part.tag)
         known = self._bits.get(device)
@@ -152,6 +158,10 @@ class _Group:
             self._added[row.id] += known is None
             if bits != known:
                 self._bits[device] = self._changed[device] = bits
+
+    def _fits(self, part: Part) -> bool:
+        """Return whether a part's key is the scope's, which two replicas may have made at once."""
+        return part.key.fits(self._scopes[part.scope].check)
 
     def write(self) -> None:
         """Write the ledger rows and the tallies that changed."""

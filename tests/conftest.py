@@ -11,7 +11,7 @@ from servers import postgres, valkey
 
 __all__ = ["postgres", "valkey"]
 
-pytest.register_assert_rewrite("conformance", "survey_documents")
+pytest.register_assert_rewrite("conformance", "load_kit", "survey_documents")
 
 # The same examples in every run and on every machine, however slow it is. Search for new ones
 # with --hypothesis-profile=search.

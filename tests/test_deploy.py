@@ -336,7 +336,7 @@ def test_the_page_for_operators_names_every_file() -> None:
     page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     for path in FILES:
         assert f"../deploy/{path.name}" in page, path.name
-    assert f":{PORT}" in page
+    assert f"--port {PORT}" in page
 
 
 def test_the_page_for_operators_explains_every_meter_and_check(tmp_path: Path) -> None:

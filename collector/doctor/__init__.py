@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from deniable.protocol.errors import DeniableError, StoreError
+from deniable.protocol.errors import DeniableError
 
 from . import clock, endpoints, files, keys, sqlite, surveys, tokens
-from .contents import Contents, read_contents
+from .contents import Contents, read_contents, require_psycopg
 from .findings import Case, Check, Finding, Findings, fault
 
 __all__ = ["Case", "Finding", "examine"]
@@ -51,7 +51,7 @@ def examine(case: Case) -> Iterator[Finding]:
         yield from _made("server", partial(_ask_server, case))
     try:
         contents = read_contents(case)
-    except StoreError as exc:
+    except DeniableError as exc:
         yield fault("contents", f"were not looked at: {exc}", "see to the store first")
         return
     for look in CONTENT_CHECKS:
@@ -59,6 +59,7 @@ def examine(case: Case) -> Iterator[Finding]:
 
 
 def _ask_server(case: Case) -> Findings:
+    require_psycopg()
     from . import postgres
 
     server = postgres.ask_server(case.store)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from deniable.protocol.errors import StoreError
+from deniable.protocol.errors import MissingExtraError, StoreError
 from deniable.protocol.period_state import PeriodState
 
 from ..catalogue import Catalogue
@@ -46,9 +46,24 @@ def read_contents(case: Case) -> Contents:
         )
 
 
+def require_psycopg() -> None:
+    """Refuse what needs the driver of PostgreSQL if it is absent.
+
+    Raises
+    ------
+    MissingExtraError
+    """
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        text = "psycopg is not installed; pip install 'deniable[postgres]'"
+        raise MissingExtraError(text) from None
+
+
 @contextmanager
 def _reader(case: Case) -> Iterator[Reader]:
     if case.path is None:
+        require_psycopg()
         from . import postgres
 
         with postgres.reader(case.store) as reader:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import ipaddress
 import ssl
 import urllib.error
 import urllib.request
@@ -17,7 +18,6 @@ from .findings import Case, Finding, Findings, fault, ok, warning
 
 _SECONDS = 10
 _BYTES = 4096
-_HERE = {"localhost", "127.0.0.1", "::1"}
 _OPEN = {
     "/livez": "that the process lives",
     "/readyz": "that the store can be written",
@@ -48,7 +48,7 @@ def endpoints(case: Case) -> Findings:
         raise ParameterError("url must be like https://telemetry.example or http://127.0.0.1:8080")
     base = case.url.rstrip("/")
     answers = {path: _fetch(base + path) for path in (*_OPEN, *_CLOSED)}
-    yield _encryption(parts.scheme, parts.hostname)
+    yield encryption(parts.scheme, parts.hostname)
     for path, tells in _OPEN.items():
         yield _public(path, answers[path].status, tells)
     for path, tells in _CLOSED.items():
@@ -57,16 +57,24 @@ def endpoints(case: Case) -> Findings:
     yield ok("access log", "whether requests are logged is not seen from here", _NGINX)
 
 
-def _encryption(scheme: str, host: str) -> Finding:
+def encryption(scheme: str, host: str) -> Finding:
+    """Tell whether the way to a host is encrypted; ``https`` was seen to work."""
     if scheme == "https":
         return ok("encryption", "TLS, with a certificate that is good")
-    if host in _HERE:
+    if _is_here(host):
         return ok(
             "encryption", "none, on this machine only; TLS is the proxy's", "check its URL too"
         )
     return fault(
         "encryption", "none", "put a proxy with TLS in front; devices send to https:// only"
     )
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _public(path: str, status: int, tells: str) -> Finding:

@@ -30,22 +30,22 @@ _PLACE_BYTES = 16
 _PUT_LEDGER = """
 WITH fresh AS (
     INSERT INTO ledger (scope, tag, bits)
-    SELECT * FROM unnest(%s::bigint[], %s::bytea[], %s::bytea[])
+    SELECT * FROM unnest(%b::bigint[], %b::bytea[], %b::bytea[])
     ON CONFLICT (scope, tag) DO NOTHING
     RETURNING 1
 ), known AS (
     UPDATE ledger l SET bits = given.bits
-    FROM unnest(%s::bigint[], %s::bytea[], %s::bytea[]) AS given (scope, tag, bits)
+    FROM unnest(%b::bigint[], %b::bytea[], %b::bytea[]) AS given (scope, tag, bits)
     WHERE l.scope = given.scope AND l.tag = given.tag
     RETURNING 1
 ), counted AS (
     INSERT INTO scope_devices (scope, shard, devices)
-    SELECT scope, %s, devices FROM unnest(%s::bigint[], %s::bigint[]) AS given (scope, devices)
+    SELECT scope, %s, devices FROM unnest(%b::bigint[], %b::bigint[]) AS given (scope, devices)
     ON CONFLICT (scope, shard) DO UPDATE SET devices = scope_devices.devices + excluded.devices
 )
 SELECT (SELECT count(*) FROM fresh) + (SELECT count(*) FROM known)
 """
-_KEYS = "unnest(%s::bigint[], %s::text[], %s::text[]) AS given (question, period, segment)"
+_KEYS = "unnest(%b::bigint[], %b::text[], %b::text[]) AS given (question, period, segment)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Counting(Reading):
             return {}
         scopes, tags = zip(*devices, strict=True)
         rows = self._rows(
-            "SELECT l.scope, l.tag, l.bits FROM unnest(%s::bigint[], %s::bytea[])"
+            "SELECT l.scope, l.tag, l.bits FROM unnest(%b::bigint[], %b::bytea[])"
             " AS given (scope, tag) JOIN ledger l USING (scope, tag)"
             " ORDER BY l.scope, l.tag FOR UPDATE OF l",
             (list(scopes), list(tags)),
@@ -167,7 +167,7 @@ class Counting(Reading):
         self._db.execute(
             "INSERT INTO pending (question, period, segment, shard, n, cells)"
             " SELECT question, period, segment, %s, n, cells FROM unnest"
-            "(%s::bigint[], %s::text[], %s::text[], %s::bigint[], %s::bytea[])"
+            "(%b::bigint[], %b::text[], %b::text[], %b::bigint[], %b::bytea[])"
             " AS given (question, period, segment, n, cells)"
             " ON CONFLICT (question, period, segment, shard)"
             " DO UPDATE SET n = excluded.n, cells = excluded.cells",
@@ -183,16 +183,18 @@ class Counting(Reading):
         )
         self._db.execute(
             "INSERT INTO sealed (question, period, segment, place, body) SELECT * FROM"
-            " unnest(%s::bigint[], %s::text[], %s::text[], %s::bytea[], %s::bytea[])",
+            " unnest(%b::bigint[], %b::text[], %b::text[], %b::bytea[], %b::bytea[])",
             _columns(rows, 5),
         )
 
 
 def tally_key(question: int, period: str, segment: str) -> PendingKey:
+    """Return the key that these columns are."""
     return PendingKey(question, period, segment or None)
 
 
 def place_of(key: PendingKey) -> tuple[int, str, str]:
+    """Return the columns that a key is."""
     return key.question, key.period, key.segment or ""
 
 

@@ -84,13 +84,14 @@ CREATE TABLE pending (
     segment text NOT NULL,
     shard integer NOT NULL,
     n bigint NOT NULL,
-    cells bytea STORAGE EXTERNAL NOT NULL,
+    cells bytea NOT NULL,
     PRIMARY KEY (question, period, segment, shard)
 ) WITH (
     fillfactor = 50,
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500,
     toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 500
 );
+ALTER TABLE pending ALTER COLUMN cells SET STORAGE EXTERNAL;
 
 -- Sealed reports, encrypted once more; place is random, so that no order is read.
 CREATE TABLE sealed (
@@ -98,9 +99,10 @@ CREATE TABLE sealed (
     period text NOT NULL,
     segment text NOT NULL,
     place bytea NOT NULL,
-    body bytea STORAGE EXTERNAL NOT NULL,
+    body bytea NOT NULL,
     PRIMARY KEY (question, period, segment, place)
 );
+ALTER TABLE sealed ALTER COLUMN body SET STORAGE EXTERNAL;
 
 CREATE TABLE released (
     question bigint NOT NULL REFERENCES questions (id),

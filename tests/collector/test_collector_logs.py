@@ -28,7 +28,7 @@ def lines(server: Server) -> list[dict[str, Any]]:
 
 def test_a_life_in_json(tmp_path: Path) -> None:
     """Start, floods that cannot be counted, stop; no password, device, address or body."""
-    url = f"redis://deniable:{SECRET}@127.0.0.1:1/0?x={SECRET}"
+    url = f"redis://deniable:{SECRET}@127.0.0.1:1/0"
     device = new_device()
     with serving(SURVEY, tmp_path, "--log-format", "json", "--flood-storage", url) as server:
         body = request_body(SURVEY, device)

@@ -132,7 +132,7 @@ def test_pending_crowds_are_counted_in_powers_of_ten(
     seen = scrape()
     assert seen["deniable_pending_tallies crowd=10-99 survey=first"] == 2
     assert seen["deniable_pending_tallies crowd=0-9 survey=first"] == 2
-    collector.release(days=20)
+    collector.release(days=11)
     seen = scrape()
     assert not [name for name in seen if name.startswith("deniable_pending_tallies")]
     assert seen["deniable_tallies_released_total"] == 2

@@ -35,6 +35,7 @@ from collector_kit import (
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from deniable.collector.app import close_app, create_app
@@ -202,9 +203,8 @@ def test_nothing_happens_that_the_description_does_not_promise(subject: Subject,
     for case in boundaries(operation):
         ask(case)
     fuzz(operation, ask)
-    if name == "postReports":
-        for case in written_requests(operation):
-            ask(case)
+    for case in WRITTEN.get(name, no_more)(operation):
+        ask(case)
     assert seen.keys() >= EXPECTED[name]
 
 
@@ -227,6 +227,40 @@ def written_requests(operation: Any) -> Iterator[Any]:
     yield case({"survey": "x" * MAX_COMPRESSED})
     yield case(good, **zipped)
     yield case(good, **odd)
+
+
+def odd_ids(operation: Any) -> Iterator[Any]:
+    for odd in ("9" * 30, "0", "01", "-1", "+1", "1.0", "1_0", "\u00b2", "\u0661", " 1", "1\0"):
+        yield operation.Case(path_parameters=NAMES | {"id": odd})
+
+
+def no_more(operation: Any) -> Iterator[Any]:
+    yield from ()
+
+
+WRITTEN = {"postReports": written_requests, "getBatch": odd_ids}
+
+
+def test_refusals_that_a_client_waits_upon(
+    subject: Subject, start: Callable[..., InProcess]
+) -> None:
+    """They are rare, so they are brought about here; both name how long."""
+    collector = start(SURVEY, flood_limit="1 per minute")
+    case = subject.schema.find_operation_by_id("postReports").Case(
+        body=request_body(SURVEY, new_device(), period="2026-11-30"),
+        media_type="application/json",
+    )
+
+    def ask() -> int:
+        reply = collector.app.test_client().post("/v1/reports", json=case.body)
+        case.validate_response(reply, excluded_checks=[not_a_server_error])
+        return reply.status_code
+
+    assert ask() == 200
+    assert ask() == 429
+    case.body["device"] = new_device()
+    collector.collector.writer.close()
+    assert ask() == 503
 
 
 METHODS = ["GET", "POST", "HEAD", "OPTIONS", "TRACE", "PUT", "get", "X", "CONNECT"]

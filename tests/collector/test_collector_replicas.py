@@ -8,12 +8,12 @@ from __future__ import annotations
 import random
 import signal
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from collector_kit import Server, exchange, make_survey, new_device, request_body, save, today
@@ -32,6 +32,10 @@ from servers import Postgres, Valkey
 from deniable.collector.store import open_store
 from deniable.protocol.survey import Survey
 
+KILLS = 8
+RACERS = 16
+ROUNDS = 100
+RUNS = 100
 THREADS = 6
 
 
@@ -41,51 +45,140 @@ class Cluster:
 
     store: str
     keys: str
-    options: list[str]
     count: int
+    flood: str = "memory://"
 
-    @property
-    def key_options(self) -> list[str]:
-        return ["--keys", self.keys]
-
-
-@pytest.fixture
-def keys_in_a_directory(tmp_path: Path, postgres: Postgres, valkey: Valkey) -> Cluster:
-    """Two replicas with flood limits in Valkey and a directory of keys that both see."""
-    return _cluster(postgres, valkey, str(tmp_path / "keys"))
+    def run(
+        self, folder: Path, *options: str, survey: Survey = SURVEY
+    ) -> AbstractContextManager[list[Server]]:
+        shared = ["--keys", self.keys, "--flood-storage", self.flood]
+        return replicas(survey, folder, self.count, self.store, *shared, *options)
 
 
 @pytest.fixture
-def keys_in_valkey(postgres: Postgres, valkey: Valkey) -> Cluster:
-    return _cluster(postgres, valkey, valkey.fresh_database())
+def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Cluster:
+    """Two replicas on PostgreSQL, and flood limits in Valkey; or one collector on SQLite."""
+    if request.param == "sqlite":
+        return Cluster(str(tmp_path / "0.db"), str(tmp_path / "keys"), 1)
+    postgres: Postgres = request.getfixturevalue("postgres")
+    valkey: Valkey = request.getfixturevalue("valkey")
+    in_valkey = request.param == "keys in valkey"
+    keys = valkey.fresh_database() if in_valkey else str(tmp_path / "keys")
+    return Cluster(postgres.fresh_database(), keys, 2, valkey.fresh_database())
 
 
-@pytest.fixture
-def one_file(tmp_path: Path) -> Cluster:
-    """One collector on SQLite."""
-    keys = str(tmp_path / "keys")
-    return Cluster(str(tmp_path / "0.db"), keys, ["--keys", keys], 1)
+def on(*kinds: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("cluster", kinds, indirect=True)
 
 
-def _cluster(postgres: Postgres, valkey: Valkey, keys: str) -> Cluster:
-    options = ["--keys", keys, "--flood-storage", valkey.fresh_database()]
-    return Cluster(postgres.fresh_database(), keys, options, 2)
+def check_load(cluster: Cluster, devices: Devices) -> None:
+    """After everything was closed, the tallies are what was answered."""
+    close_all(cluster.store, "--keys", cluster.keys)
+    check_released(cluster.store, devices)
 
 
-KINDS = ["keys_in_a_directory", "keys_in_valkey", "one_file"]
+@on("keys in a directory", "keys in valkey")
+def test_killed_again_and_again(cluster: Cluster, tmp_path: Path, postgres: Postgres) -> None:
+    """One replica is killed eight times, and PostgreSQL crashes once, under load."""
+    rng = random.Random(20261130)
+    with cluster.run(tmp_path, "--release-every", "0.2") as servers:
+        devices = Devices(SURVEY, servers, 1, [today()])
+        with devices.sending(THREADS):
+            for kill in range(KILLS):
+                devices.wait_for(rng.randrange(10, 60))
+                servers[1].stop(signal.SIGKILL)
+                if kill == KILLS // 2:
+                    postgres.kill()
+                    postgres.start()
+                servers[1].start()
+            devices.wait_for(50)
+        stop_all(servers)
+    assert devices.retries > KILLS
+    assert devices.again > 20
+    assert devices.total > 200
+    print(f"kills {KILLS}, retries {devices.retries}, answered {devices.total}")
+    check_load(cluster, devices)
 
 
-@pytest.fixture
-def cluster(request: pytest.FixtureRequest) -> Cluster:
-    found: Cluster = request.getfixturevalue(request.param)
-    return found
+@on("keys in a directory", "sqlite")
+def test_a_quota_of_one(cluster: Cluster, tmp_path: Path) -> None:
+    """A device's report over sixteen connections at once: one is accepted, in each of 100 rounds."""
+    start = threading.Barrier(RACERS)
+    bodies = [request_body(SURVEY, new_device(), questions=["yes"]) for _ in range(ROUNDS)]
+
+    def race(number: int, server: Server) -> list[tuple[int, int]]:
+        outcomes = []
+        with closing(server.connect()) as connection:
+            for body in bodies:
+                start.wait(60)
+                reply = exchange(connection, "POST", "/v1/reports", body)
+                assert reply.status == 200, reply.body
+                outcomes.append((reply.json["accepted"], reply.json["duplicate"]))
+        return outcomes
+
+    with cluster.run(tmp_path) as servers:
+        with ThreadPoolExecutor(RACERS) as pool:
+            chosen = [servers[number % len(servers)] for number in range(RACERS)]
+            outcomes = list(pool.map(race, range(RACERS), chosen))
+        stop_all(servers)
+    for one_round in zip(*outcomes, strict=True):
+        assert sorted(one_round) == [(0, 1)] * (RACERS - 1) + [(1, 0)]
+    close_all(cluster.store, "--keys", cluster.keys)
+    (tally,) = released(cluster.store, SURVEY)
+    assert tally.n == ROUNDS
 
 
-each_kind = pytest.mark.parametrize("cluster", KINDS, indirect=True)
+@on("keys in a directory", "sqlite")
+def test_a_release_races_with_folds(cluster: Cluster, tmp_path: Path) -> None:
+    """A hundred days are closed under load: a report is in the released tally or was refused."""
+    rng = random.Random(5)
+    first = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    days = [first - timedelta(days=180 - number) for number in range(RUNS)]
+    with closing(open_store(cluster.store)) as store, store.transaction() as tx:
+        tx.raise_watermark(days[0])
+    with (
+        cluster.run(tmp_path, "--release-every", "0.2") as servers,
+        closer(cluster.store, cluster.keys) as release,
+    ):
+        devices = Devices(SURVEY, servers, 2, [day.date().isoformat() for day in days])
+        with devices.sending(THREADS):
+            runs = 0
+            for day in days:
+                devices.wait_for(rng.randrange(1, 24), day.date().isoformat())
+                runs += release.close((day + timedelta(days=31)).isoformat()) == 2
+            devices.join()
+        stop_all(servers)
+    assert runs == RUNS
+    assert devices.refused == dict.fromkeys(devices.periods, THREADS)
+    print(f"runs {runs}, retries {devices.retries}, answered {devices.total}")
+    check_released(cluster.store, devices)
 
 
-def running(
-    cluster: Cluster, folder: Path, *options: str, survey: Survey = SURVEY
-) -> Iterator[list[Server]]:
-    """Run the collectors of a cluster."""
-    return replicas(survey, folder, cluster.count, cluster.store, *cluster.options, *options)  # type: ignore[return-value]
+NEXT = make_survey({"yes": {"grace": 30}, "more": {"type": "choice", "choices": ["a", "b", "c"]}})
+"""The next edition, which asks one question more and one less."""
+
+
+@on("keys in a directory")
+def test_a_rolling_restart(cluster: Cluster, tmp_path: Path) -> None:
+    """Replicas get a new edition one by one; none refuses what another one already asks."""
+    path = save(NEXT, tmp_path / "next.json")
+    with cluster.run(tmp_path) as servers:
+        old = Devices(SURVEY, servers, 3, [today()])
+        new = Devices(NEXT, servers, 4, [today()])
+        with old.sending(2):
+            old.wait_for(20)
+            servers[0].stop()
+            servers[0].surveys = [path]
+            servers[0].start()
+            with new.sending(2):
+                new.wait_for(20)
+                old.wait_for(20)
+                servers[1].stop()
+                servers[1].surveys = [path]
+                servers[1].start()
+                new.wait_for(20)
+        stop_all(servers)
+    close_all(cluster.store, "--keys", cluster.keys)
+    both: dict[str, Any] = {"yes": old.total + new.total, "more": new.total, "bits": old.total}
+    tallies = [*released(cluster.store, NEXT), *released(cluster.store, SURVEY)]
+    assert {tally.question.id: tally.n for tally in tallies} == both
