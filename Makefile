@@ -18,7 +18,7 @@ help:
 	@echo 'make test     the test suite (ARGS="-k name" is passed on to pytest)'
 	@echo 'make check    lint, formatting and types'
 	@echo 'make format   rewrite the code as `make check` wants it'
-	@echo 'make docs     write the command references of docs/commands.md anew'
+	@echo 'make docs     write docs/commands.md, docs/openapi.json and figures of docs/mechanisms.md anew'
 	@echo 'make bench    every benchmark in turn'
 	@echo 'make clean    remove .venv and all that was generated'
 
@@ -41,6 +41,7 @@ format: install
 docs: install
 	@$(RUN) docs/generate.py
 	@$(RUN) docs/generate_mechanisms.py
+	@$(RUN) docs/generate_openapi.py
 
 bench: install
 	@set -e; for program in $(sort $(wildcard benchmarks/[a-z]*.py)); do \

@@ -8,10 +8,11 @@ key is ever in one, so that whoever finds a backup learns what was released and 
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,10 +23,15 @@ from deniable.protocol.errors import StoreError
 
 from .catalogue import newest_edition
 from .store.backup_mark import is_backup, mark_backup
-from .store.base import Reader, Registered, Settled, Store, Transaction
+from .store.base import BatchPart, Reader, Registered, Released, Settled, Store, Transaction
 from .store.migrations import MIGRATIONS
 from .store.sqlite import SQLiteStore, migrate
 from .store.sqlite_reading import Reading
+
+Views = Callable[[], AbstractContextManager[Reader]]
+Name = tuple[str, str, int]
+Numbers = Mapping[Name, int]
+"""The number of a question version, by survey, question and version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,53 +95,76 @@ def open_backup(path: Path) -> Iterator[Reader]:
         raise StoreError(f"{path}: {exc}") from exc
 
 
-def copy_records(source: Reader, tx: Transaction) -> Copied:
+def copy_records(views: Views, tx: Transaction) -> Copied:
     """Copy what a backup holds into an empty store; questions get new numbers.
 
-    Every scope that ever held rows becomes a closed one.
+    Every scope that ever held rows becomes a closed one. They are read first, and each view is
+    short, for one that lingers holds up a collector's commits: what is released meanwhile may be
+    copied too, from a period that stays closed.
     """
-    known = source.questions()
+    with views() as source:
+        known, surveys, tokens = source.questions(), source.surveys(), source.tokens()
+        gone = list(source.destroyed())
+        scopes = [*source.closed_scopes(), *source.open_scopes()]
+        tx.raise_watermark(source.watermark())
     for entry in known:
         tx.put_question(entry.question)
-    added = {_name(entry): entry.id for entry in tx.questions()}
-    numbers = {entry.id: added[_name(entry)] for entry in known}
-
-    def moved(place: Settled) -> Settled:
-        return place._replace(question=numbers[place.question])
-
-    for survey in source.surveys():
+    for survey in surveys:
         tx.put_survey(newest_edition(survey), survey.segments)
-    tallies = parts = 0
-    for tally in source.released():
-        tx.put_released(replace(tally, place=moved(tally.place)))
-        tallies += 1
-    for part in source.released_batches():
-        tx.put_batch(replace(part, place=moved(part.place)))
-        parts += 1
-    for gone in source.destroyed():
-        tx.put_destroyed(replace(gone, place=moved(gone.place)))
-    for scope in [*source.closed_scopes(), *source.open_scopes()]:
+    for scope in scopes:
         tx.close_scope(scope)
-    tokens = source.tokens()
     for name, token in tokens.items():
         tx.put_token(name, token)
-    tx.raise_watermark(source.watermark())
+    numbers = {_name(entry): entry.id for entry in tx.questions()}
+    moved = {entry.id: numbers[_name(entry)] for entry in known}
+    for tally in gone:
+        place = tally.place._replace(question=moved[tally.place.question])
+        tx.put_destroyed(replace(tally, place=place))
+    names = dict.fromkeys((survey, question) for survey, question, _ in numbers)
+    tallies = sum(_copy_tallies(views, tx, numbers, *name) for name in names)
+    parts = sum(_copy_batches(views, tx, numbers, *name) for name in names)
     return Copied(tallies, parts, len(known), len(tokens))
 
 
-def _name(entry: Registered) -> tuple[str, str, int]:
+def _copy_tallies(
+    views: Views, tx: Transaction, numbers: Numbers, survey: str, question: str
+) -> int:
+    """Copy the released tallies of a question, of every version; return how many."""
+    with views() as source:
+        documents = source.tallies(survey, question)
+    for text in documents:
+        tally = json.loads(text)
+        number = numbers[survey, question, tally["question"]["version"]]
+        place = Settled(number, tally["period"], tally["batch"], tally["segment"])
+        tx.put_released(Released(place, tally["n"], text))
+    return len(documents)
+
+
+def _copy_batches(
+    views: Views, tx: Transaction, numbers: Numbers, survey: str, question: str
+) -> int:
+    """Copy the parts of a question's released batches, one at a time; return how many."""
+    with views() as source:
+        entries = source.batches(survey, question)
+    for entry in sorted(entries, key=lambda entry: entry.id):
+        with views() as source:
+            text = source.batch(survey, question, entry.id)
+        if text is None:
+            raise StoreError("batches: one that was released is not there")
+        number = numbers[survey, question, entry.version]
+        place = Settled(number, entry.period, entry.batch, entry.segment)
+        tx.put_batch(BatchPart(place, entry.n, entry.part, entry.parts, text))
+    return len(entries)
+
+
+def _name(entry: Registered) -> Name:
     question = entry.question
     return question.survey, question.id, question.version
 
 
 def _fill(draft: Path, store: Store) -> Copied:
-    """Write the file; the store is read in one view, which waits for nothing but this disk."""
-    with (
-        closing(SQLiteStore.open(draft, create=True)) as new,
-        store.read() as source,
-        new.transaction() as tx,
-    ):
-        copied = copy_records(source, tx)
+    with closing(SQLiteStore.open(draft, create=True)) as new, new.transaction() as tx:
+        copied = copy_records(store.read, tx)
     with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
         mark_backup(connection)
     return copied

@@ -103,7 +103,7 @@ def take_in(
 
 def _rules(collector: Collector, envelope: Envelope) -> Rules:
     try:
-        rules = collector.rules(envelope.survey, envelope.period)
+        rules = collector.editions.rules(envelope.survey, envelope.period)
     except StoreError:
         raise unavailable("the surveys cannot be read now") from None
     if rules is None:
@@ -114,7 +114,7 @@ def _rules(collector: Collector, envelope: Envelope) -> Rules:
 def _newest_rules(collector: Collector, envelope: Envelope) -> Rules:
     """Return the rules that any replica knows by now, for what is refused is never sent again."""
     try:
-        collector.learn()
+        collector.editions.learn()
     except StoreError:
         raise unavailable("the surveys cannot be read now") from None
     return _rules(collector, envelope)

@@ -10,7 +10,7 @@ A ``once`` question has begun since it was loaded: it needs a new version to be 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -62,7 +62,7 @@ def restore_backup(path: Path, location: str, now: datetime) -> Restored:
         with closing(open_store(location)) as store, store.alone(), store.transaction() as tx:
             if not _is_empty(tx):
                 raise StoreError(f"{store.location}: is not empty; restore into a new store")
-            copied = copy_records(backup, tx)
+            copied = copy_records(lambda: nullcontext(backup), tx)
             questions = [entry.question for entry in tx.questions()]
             closed = sorted(open_scopes(questions, before, now))
             for scope in closed:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Iterable
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
 from deniable.protocol.errors import StoreError
-from deniable.protocol.periods import Period
 from deniable.protocol.survey import Survey
 
 from .app_key import AppKeys
 from .catalogue import Catalogue, register
 from .commit import Writer
 from .config import Config
+from .editions import Editions
 from .flood import FloodLimit, flood_key
 from .keys import KeyRing, MissingKeyError, open_keys
 from .metrics import Metrics
@@ -24,7 +23,6 @@ from .outages import Outages
 from .problems import where
 from .readiness import Readiness
 from .release import SWEEP, Closing, close_periods, destroy_keys
-from .rules import Rules
 from .scope_key import Place
 from .standing import checks_of
 from .store import open_store
@@ -32,7 +30,6 @@ from .store.base import Destroyed, Pending, Scope, Settled, Transaction
 
 LOG = logging.getLogger("deniable.collector")
 
-_MAX_RULES = 1024
 _SKEW = timedelta(minutes=10)
 """How far the clocks of replicas may be apart before it is told."""
 
@@ -44,7 +41,7 @@ class Collector:
 
     Attributes
     ----------
-    config, store, catalogue, keys, flood, writer, metrics, outages, readiness
+    config, store, editions, keys, flood, writer, metrics, outages, readiness
     app_keys : AppKeys or None
         Those in force; may be replaced.
     """
@@ -54,10 +51,6 @@ class Collector:
         self.metrics = Metrics()
         self.outages = Outages()
         self.app_keys = None if config.app_keys is None else AppKeys.load(config.app_keys)
-        self._rules: dict[tuple[str, str], Rules] = {}
-        self._learning = threading.Lock()
-        self._looked = 0.0
-        self._unseen: str | None = None
         self._doubted = False
         self._stop = threading.Event()
         with ExitStack() as stack:
@@ -72,7 +65,7 @@ class Collector:
                     tx.raise_watermark(config.clock())  # what was closed before stays closed
                 for survey in config.surveys:
                     register(tx, survey)
-                self._edition, self.catalogue = tx.edition(), Catalogue.read(tx)
+                self.editions = Editions(self.store, tx, self.outages)
                 _encrypt_plain(tx, self.catalogue, self.keys)
             self._warn()
             self.writer = Writer(self.store, config, self.metrics)
@@ -82,6 +75,11 @@ class Collector:
             destroy_keys(self.store, self.keys)
             self._start_timer(stack)
             self._resources = stack.pop_all()
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The newest one."""
+        return self.editions.catalogue
 
     def load(self, surveys: Iterable[Survey]) -> None:
         """Take new editions of surveys while reports come in: all of them, or none.
@@ -98,7 +96,7 @@ class Collector:
                 register(tx, survey)
 
         self.writer.run(work)
-        self.learn()
+        self.editions.learn()
 
     def check_app_key(self, header: str | None) -> None:
         """Let a request in that has a key of an app, or any if none is asked for.
@@ -110,58 +108,6 @@ class Collector:
         """
         if self.app_keys is not None:
             self.app_keys.check(header)
-
-    def learn(self) -> None:
-        """Read the catalogue again if any process changed it before this was called.
-
-        All who ask while one looks at the store share the next look, and its failure.
-
-        Raises
-        ------
-        StoreError
-        """
-        asked = time.monotonic()
-        with self._learning:
-            if self._looked < asked:
-                self._looked = time.monotonic()
-                self._unseen = self._look()
-                self.outages.tell("reading the surveys", self._unseen)
-            if self._unseen is not None:
-                raise StoreError(self._unseen)
-
-    def _look(self) -> str | None:
-        """Read the catalogue again if it changed; return why it cannot be read, or None."""
-        try:
-            with self.store.read() as reader:
-                edition = reader.edition()
-                if edition != self._edition:
-                    catalogue = Catalogue.read(reader)
-                    self._edition, self.catalogue, self._rules = edition, catalogue, {}
-        except StoreError as exc:
-            return str(exc)
-        return None
-
-    def rules(self, survey: str, period: Period) -> Rules | None:
-        """Return the rules for a survey's period; None if no process knows the survey.
-
-        Raises
-        ------
-        StoreError
-            If the survey is not known here, and the store cannot be asked.
-        """
-        key = (survey, period.key)
-        made = self._rules  # before the catalogue is read, so that old rules join no newer ones
-        rules = made.get(key)
-        if rules is None:
-            if survey not in self.catalogue.surveys:
-                self.learn()
-                made = self._rules
-            if survey not in self.catalogue.surveys:
-                return None
-            if len(made) >= _MAX_RULES:
-                made = self._rules = {}
-            rules = made[key] = Rules(self.catalogue, survey, period)
-        return rules
 
     def release(self) -> Closing | None:
         """Close what is due; None if the clock is too far ahead to be believed."""
@@ -240,7 +186,7 @@ class Collector:
 
     def _tick(self) -> None:
         try:
-            self.learn()
+            self.editions.learn()
             self.keys.restore()
             self.release()
         except StoreError as exc:

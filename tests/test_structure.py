@@ -61,7 +61,7 @@ RULES = {
                 "werkzeug",
             }
         ),
-        lazy=frozenset({"psycopg", "psycopg_pool", "redis"}),
+        lazy=frozenset({"psycopg", "redis"}),
         extras=("collector", "postgres", "redis", "sealed"),
     ),
     "analysis": Rule(
@@ -77,7 +77,6 @@ DISTRIBUTIONS = {
     "flask_limiter": "flask-limiter",
     "limits": "flask-limiter",
     "prometheus_client": "prometheus-client",
-    "psycopg_pool": "psycopg",
     "sqlite_utils": "sqlite-utils",
     "werkzeug": "flask",
 }

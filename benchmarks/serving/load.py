@@ -18,8 +18,9 @@ _ACCEPTED = b'"accepted":%d' % QUESTIONS
 
 @dataclass(frozen=True)
 class Answers:
-    """How requests were answered: how many a second, and after how many milliseconds."""
+    """How requests were answered: how many, how many a second, after how many milliseconds."""
 
+    count: int
     rate: float
     p50: float
     p99: float
@@ -89,4 +90,4 @@ def drive(
 def _summary(waits: list[float], rate: float) -> Answers:
     waits.sort()
     p50, p99 = (1000 * waits[int(len(waits) * share)] for share in (0.5, 0.99))
-    return Answers(rate, p50, p99)
+    return Answers(len(waits), rate, p50, p99)

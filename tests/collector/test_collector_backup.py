@@ -51,6 +51,7 @@ from deniable.collector.store.base import (
 from deniable.protocol.errors import StoreError
 from deniable.protocol.periods import ONCE, period_at
 from deniable.protocol.question import Question
+from deniable.protocol.tally import Tally
 
 Start = Callable[..., InProcess]
 
@@ -77,12 +78,18 @@ def fill(store: Store) -> None:
         tx.put_ledger({Device(row.id, SECRETS["tag"][:16]): 1}, {row.id: 1})
         tx.put_pending({PendingKey(yes, DAY, None): Pending(7, SECRETS["cells"])})
         tx.add_sealed({PendingKey(also, DAY, "a"): [SECRETS["sealed"]]})
-        tx.put_released(Released(Settled(yes, "2026-11-20", None, None), 5, '{"n": 5}'))
-        tx.put_released(Released(Settled(also, "2026-11-20", None, "a"), 6, '{"n": 6}'))
+        for number, question, segment in (
+            (yes, SURVEY.questions["yes"], None),
+            (also, SEGMENTED.questions["also"], "a"),
+            (also, SEGMENTED.questions["also"], None),
+        ):
+            tally = Tally(question, "2026-11-20", segment, 5, (3, 2))
+            place = Settled(number, "2026-11-20", None, segment)
+            tx.put_released(Released(place, 5, json.dumps(tally.document())))
         for index in range(2):
             place = Settled(also, "once", "2026-W47", "a")
             tx.put_batch(BatchPart(place, 11, index, 2, f'{{"part": {index}}}'))
-        tx.put_destroyed(Destroyed(Settled(also, "2026-11-20", None, None), 9))
+        tx.put_destroyed(Destroyed(Settled(also, "2026-11-21", None, None), 9))
         tx.put_token("ann", Token(b"h" * 32, ("analyst", "metrics")))
         tx.raise_watermark(NOON)
 
@@ -160,7 +167,7 @@ def test_a_backup_holds_what_was_released_and_nothing_that_waits(
             assert counting(kept) == {"released", "destroyed"}
             assert set(kept.closed_scopes()) == {Scope("test", "2026-11-20"), Scope("test", DAY)}
             assert kept.open_scopes() == []
-    assert str(copied) == ("2 released tallies, 2 parts of sealed batches, 5 questions, 1 tokens")
+    assert str(copied) == ("3 released tallies, 2 parts of sealed batches, 5 questions, 1 tokens")
     everything = backup.read_bytes()
     assert [name for name, secret in SECRETS.items() if secret[:16] in everything] == []
     assert b"12345678" not in everything

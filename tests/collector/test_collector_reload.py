@@ -133,5 +133,5 @@ def test_another_replica_learns_of_it(tmp_path: Path, clock: Callable[..., Any])
         save(SECOND, path)
         reloader.ask()
         until(lambda: "new" in told.catalogue.questions["test"])
-        until(lambda: neighbour.learn(), seconds=2)
+        neighbour.editions.learn()
         assert 2 in neighbour.catalogue.questions["test"]["yes"]

@@ -27,6 +27,7 @@ from collector_kit import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from sealed_kit import key, public
 
 from deniable.collector.problems import HTTPProblem
 from deniable.collector.wire import inflate, parse_envelope
@@ -366,8 +367,10 @@ def test_every_code_is_reached_over_http(start: Start) -> None:
             "weekly": {"period": "week"},
             "old": {"expires": "2026-11-20", "grace": 60},
             "closed": {"grace": 1, "expires": "2026-11-29"},
+            "secret": {"sealed": True, "epsilon_first": 1},
         },
         segments=["a"],
+        sealing_keys=[public(key("now")).document()],
     )
     collector = start(survey)
 
@@ -388,6 +391,7 @@ def test_every_code_is_reached_over_http(start: Start) -> None:
         send("closed", "2026-11-20"),
         send("yes", "2026-11-30", "b"),
         send("yes", "2026-11-30", response=9),
+        send("secret", "2026-11-30", response=["before", "AAAA"]),
     } == set(CODES)
 
 
