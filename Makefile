@@ -11,19 +11,23 @@ PACKAGES  := $(FOLDERS:%=-p deniable.%)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format docs bench install clean FORCE
+.PHONY: help demo demo-cluster test check format docs bench install clean FORCE
 
 help:
-	@echo 'make demo     real devices, a collector and its estimates beside the truth'
-	@echo 'make test     the test suite (ARGS="-k name" is passed on to pytest)'
-	@echo 'make check    lint, formatting and types'
-	@echo 'make format   rewrite the code as `make check` wants it'
-	@echo 'make docs     write docs/commands.md, docs/openapi.json and figures of docs/mechanisms.md anew'
-	@echo 'make bench    every benchmark in turn'
-	@echo 'make clean    remove .venv and all that was generated'
+	@echo 'make demo          real devices, a collector and its estimates beside the truth'
+	@echo 'make demo-cluster  the same, sealed, on two collectors, PostgreSQL and Valkey'
+	@echo 'make test          the test suite (ARGS="-k name" is passed on to pytest)'
+	@echo 'make check         lint, formatting and types'
+	@echo 'make format        rewrite the code as `make check` wants it'
+	@echo 'make docs          write docs/commands.md, docs/openapi.json and figures of docs/mechanisms.md anew'
+	@echo 'make bench         every benchmark in turn'
+	@echo 'make clean         remove .venv and all that was generated'
 
 demo: install
 	@$(RUN) examples/demo.py $(ARGS)
+
+demo-cluster: install
+	@$(RUN) examples/demo.py --cluster $(ARGS)
 
 test: install
 	@$(RUN) -m pytest -n 2 $(ARGS)

@@ -7,27 +7,48 @@ the reports waited under another layer of encryption. So the order tells nothing
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from deniable.protocol.question import Question
 from deniable.protocol.sealed_batch import MAX_PART, SealedBatch
-from deniable.protocol.sealing import SealedResponse
+from deniable.protocol.sealing import SealedResponse, SealingKey, sealed_size
 
 from .keys import KeyRing
 from .scope_key import Place
 from .store.base import BatchPart, PendingKey, Scope, Settled, Transaction
 
+_HEAD = 4
+"""Bytes that tell the length of the key's id, one, and of the ciphertext, three."""
 
-def pack(report: SealedResponse) -> bytes:
-    """Return a sealed report as it waits, before it is encrypted once more."""
+
+def packed_size(question: Question, keys: Iterable[SealingKey]) -> int:
+    """Return the bytes in which a report waits, whichever of the keys it is sealed for."""
+    return max(
+        (_HEAD + len(key.id) + sealed_size(question, key.suite) for key in keys if key.live),
+        default=0,
+    )
+
+
+def pack(report: SealedResponse, size: int) -> bytes:
+    """Return a sealed report as it waits, before it is encrypted once more.
+
+    All that wait at a time are of one size: a released report names its key, and where the row
+    stood that its length gave away, its ledger row stands too.
+    """
     key_id = report.key_id.encode()
-    return len(key_id).to_bytes(1, "big") + key_id + report.ciphertext
+    lengths = bytes([len(key_id)]) + len(report.ciphertext).to_bytes(_HEAD - 1, "big")
+    return (lengths + key_id + report.ciphertext).ljust(size, b"\0")
 
 
 def unpack(packed: bytes) -> SealedResponse:
     """Return the sealed report of :func:`pack`."""
-    end = 1 + packed[0]
-    return SealedResponse(packed[1:end].decode(), packed[end:])
+    middle = _HEAD + packed[0]
+    end = middle + int.from_bytes(packed[1:_HEAD], "big")
+    return SealedResponse(packed[_HEAD:middle].decode(), packed[middle:end])
+
+
+def _ciphertext(packed: bytes) -> bytes:
+    return unpack(packed).ciphertext
 
 
 def batch_parts(
@@ -42,7 +63,7 @@ def batch_parts(
     where = Place(question.hash, key.period, key.segment)
     opened = keys.of(Scope.of(question, key.period)).report_opener(where)
     reports = [opened(waiting) for waiting in tx.sealed(key)]
-    reports.sort(key=lambda packed: packed[1 + packed[0] :])
+    reports.sort(key=_ciphertext)
     n = len(reports)
     parts = -(-n // MAX_PART)
     for part in range(parts):

@@ -52,9 +52,19 @@ def open_limiter(location: str) -> Limiter:
         # An app of its own: the hooks it gets are for limits on whole routes, and here the
         # pseudonym is known only after the body was read.
         limiter.init_app(Flask(__name__))
+        if shared:
+            _check_options(url)
     except (ConfigurationError, StorageError, ValueError, TypeError):
         raise ParameterError(_WRONG) from None
     return limiter
+
+
+def _check_options(url: str) -> None:
+    """Refuse what stands after a ? and is no option; the client would at each request."""
+    import redis
+
+    with closing(redis.Redis.from_url(url)) as client:
+        client.connection_pool.make_connection()
 
 
 def flood_storage_persists(location: str) -> bool | None:

@@ -10,6 +10,8 @@ import threading
 
 LOG = logging.getLogger("deniable.collector")
 
+_EVENT = {"event": "outage"}
+
 
 class Outages:
     """The failures that go on now, by what fails."""
@@ -27,6 +29,6 @@ class Outages:
             if reason is not None:
                 self._reasons[what] = reason
         if reason is None and before is not None:
-            LOG.warning("%s: in order again", what)
+            LOG.warning("%s: in order again", what, extra=_EVENT)
         elif reason is not None and reason != before:
-            LOG.error("%s failed: %s", what, reason)
+            LOG.error("%s failed: %s", what, reason, extra=_EVENT)

@@ -19,7 +19,7 @@ from deniable.protocol.report import CODES
 from deniable.protocol.response import Response, Shape
 from deniable.protocol.sealing import SealingKey, unpack_sealed
 
-from .batches import pack
+from .batches import pack, packed_size
 from .catalogue import Catalogue
 from .documents import Rejection
 from .store.base import Registered, Scope
@@ -134,8 +134,17 @@ def malformed(index: int) -> Rejection:
     return Rejection(index, "bad_response", detail)
 
 
-def _unpack_sealed(question: Question, keys: tuple[SealingKey, ...], wire: object) -> bytes:
-    return pack(unpack_sealed(wire, question, keys))
+def _unpack_sealed(
+    question: Question, keys: tuple[SealingKey, ...], size: int, wire: object
+) -> bytes:
+    return pack(unpack_sealed(wire, question, keys), size)
+
+
+def _unpacker(question: Question, keys: tuple[SealingKey, ...]) -> Callable[[object], Counted]:
+    """Return what checks the response to a question, and brings it into the form that counts."""
+    if not question.sealed:
+        return question.unpack
+    return partial(_unpack_sealed, question, keys, packed_size(question, keys))
 
 
 def _slot(entry: Registered, period: Period, keys: tuple[SealingKey, ...]) -> Slot:
@@ -145,7 +154,7 @@ def _slot(entry: Registered, period: Period, keys: tuple[SealingKey, ...]) -> Sl
         entry.id,
         1 << entry.bit,
         shape,
-        partial(_unpack_sealed, question, keys) if question.sealed else question.unpack,
+        _unpacker(question, keys),
         question.closes(period),
         period.kind == "once",
         Scope.of(question, period.key),

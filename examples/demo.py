@@ -1,4 +1,4 @@
-"""The whole path on real data: 20 190 devices, one collector, the estimates beside the truth.
+"""The whole path on real data: 20 190 devices, a collector, the estimates beside the truth.
 
 Everything here is what a user would run: the client library in worker processes, the collector's
 and the analyst's commands as processes of their own, HTTP between them.
@@ -7,170 +7,141 @@ and the analyst's commands as processes of their own, HTTP between them.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import csv
 import json
-import math
-import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
-from tabulate import tabulate
 
-from deniable.client import Client
 from deniable.protocol.periods import period_at
-from deniable.protocol.question import Question
 from deniable.protocol.survey import Survey, load_survey
 
-HERE = Path(__file__).resolve().parent
-SURVEY = HERE / "demo_survey.toml"
-PEOPLE = HERE / "rand_hie.csv"
-WORKERS = 4  # more than cores: a device mostly waits for the collector's commit
-MEMORY = Path("/dev/shm")  # noqa: S108
-CHUNK = 50
+sys.path.append(str(Path(__file__).resolve().parent))  # python -P leaves it out
+
+from commands import run
+from devices import Answers, answer_all, device_folder, people
+from embedded import Embedded
+from truth import beside_the_truth
+
+if TYPE_CHECKING:
+    from cluster import Cluster
+
 QUIET_BEFORE_PERIOD_END = timedelta(minutes=4)
 LIMIT_IN_STANDARD_ERRORS = 6.0
 
-Answers = dict[str, bool | str | int]
-Chunk = tuple[int, list[Answers], str, Path]
 
-_survey: Survey | None = None
+@dataclass(frozen=True)
+class Outcome:
+    """What the demo found.
 
+    Attributes
+    ----------
+    devices, expected, arrived : int
+        How many devices there are, and reports of them.
+    counted : bool
+        Whether every estimate is of as many devices as there are.
+    worst : float
+        How far an estimate is off, in its own standard errors.
+    """
 
-def people(limit: int | None) -> list[Answers]:
-    """Read the population: one row, one device."""
-    with PEOPLE.open(newline="") as file:
-        rows = [
-            {
-                "limitation": row["limitation"] == "1",
-                "health": row["health"],
-                "visits": int(row["visits"]),
-            }
-            for row in csv.DictReader(file)
-        ]
-    return rows[:limit]
+    devices: int
+    expected: int
+    arrived: int
+    counted: bool
+    worst: float
 
+    @property
+    def good(self) -> bool:
+        """Whether the demo shows what it is to show."""
+        within = self.worst <= LIMIT_IN_STANDARD_ERRORS
+        return self.arrived == self.expected and self.counted and within
 
-def be_devices(chunk: Chunk) -> int:
-    """Let each person's device answer, and return how many reports the collector took."""
-    global _survey
-    first, rows, url, folder = chunk
-    _survey = _survey or load_survey(SURVEY)
-    sent = 0
-    for number, answers in enumerate(rows, start=first):
-        store = folder / f"device-{number}.db"
-        with Client(_survey, url, store=store, consent="on", strict=True) as client:
-            for question, value in answers.items():
-                client.record(question, value)
-            sent += client.flush(force=True).sent
-        for leftover in folder.glob(f"device-{number}.db*"):
-            leftover.unlink()
-    return sent
+    def __str__(self) -> str:
+        if self.good:
+            return f"every estimate is within {self.worst:.1f} standard errors of the truth"
+        arrived = f"demo: {self.arrived} of {self.expected} reports"
+        twice = "" if self.counted else ", not every device counted once"
+        return f"{arrived}{twice}, worst estimate {self.worst:.1f} SEs off"
 
 
-def command(name: str, *arguments: str | Path) -> list[str]:
-    """Return the command line of one of deniable's console scripts in this environment."""
-    return [str(Path(sys.executable).with_name(name)), *map(str, arguments)]
-
-
-def run(name: str, *arguments: str | Path) -> str:
-    """Run a command to its end and return what it printed; its failure is the demo's."""
-    click.echo(f"$ {name} {' '.join(map(str, arguments))}")
-    done = subprocess.run(command(name, *arguments), text=True, stdout=subprocess.PIPE)
-    if done.returncode:
-        sys.exit(f"demo: {name} ended with status {done.returncode}")
-    return done.stdout
-
-
-@contextlib.contextmanager
-def collector(store: Path) -> Iterator[str]:
-    """Serve the survey on a free port, yield its URL, and stop it in good order."""
-    serve = command("deniable-collector", "serve", "--survey", SURVEY, "--store", store)
-    with subprocess.Popen([*serve, "--port", "0"], text=True, stdout=subprocess.PIPE) as process:
-        try:
-            line = process.stdout.readline() if process.stdout else ""
-            if "http://" not in line:
-                sys.exit("demo: the collector did not start")
-            click.echo(line.strip())
-            yield line[line.index("http://") :].split()[0]
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(timeout=30)
-
-
-def answer_all(rows: Sequence[Answers], url: str, folder: Path) -> int:
-    """Run every device and return how many reports arrived."""
-    chunks: list[Chunk] = [
-        (start, list(rows[start : start + CHUNK]), url, folder)
-        for start in range(0, len(rows), CHUNK)
-    ]
-    arrived = 0
+def main() -> int:
+    """Run the demo and return its exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--devices", type=int, help="only the first so many people")
+    parser.add_argument(
+        "--cluster",
+        action="store_true",
+        help="two collectors on PostgreSQL and Valkey, one of which is killed; sealed reports",
+    )
+    arguments = parser.parse_args()
+    if arguments.devices is not None and arguments.devices < 1:
+        parser.error("--devices must be at least 1")
+    stop_in_good_order()
+    rows = people(arguments.devices)
     with (
-        multiprocessing.get_context("spawn").Pool(WORKERS) as pool,
-        click.progressbar(length=len(rows), label="devices answering", file=sys.stderr) as bar,
+        tempfile.TemporaryDirectory(prefix="deniable-demo-") as folder,
+        opened(Path(folder), arguments.cluster, len(rows)) as collector,
     ):
-        for chunk, sent in zip(chunks, pool.imap(be_devices, chunks), strict=True):
-            arrived += sent
-            bar.update(len(chunk[1]))
-    return arrived
+        outcome = show(collector, rows)
+    if arguments.cluster and outcome.good:
+        click.echo(f"each of {outcome.devices} devices counts once: nothing lost, nothing twice")
+    click.echo(outcome)
+    return 0 if outcome.good else 1
 
 
-def beside_the_truth(question: Question, estimate: dict[str, Any], rows: list[Answers]) -> float:
-    """Print one question's estimates beside the truth; return the worst error in SEs."""
-    found = shares if question.range is None else statistics
-    table, worst = [], 0.0
-    for shown, true, item, estimated in found(question, estimate, rows):
-        error, off = item["standard_error"], None
-        if error is not None:
-            off = (estimated - true) / error
-            worst = max(worst, abs(off))
-        interval = f"{item['low']:.4f} … {item['high']:.4f}"
-        table.append([question.id, shown, true, estimated, error, interval, off])
-    headers = ["question", "value", "truth", "estimate", "SE", "95 % interval", "off by (SE)"]
-    click.echo(tabulate(table, headers=headers, floatfmt=("", "", ".4f", ".4f", ".4f", "", "+.2f")))
-    click.echo()
-    return worst
+def stop_in_good_order() -> None:
+    """Let what was started be stopped also if the demo is told to end."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, lambda number, frame: sys.exit(128 + number))
 
 
-Line = tuple[str, float, dict[str, Any], float]
+@contextmanager
+def opened(folder: Path, cluster: bool, devices: int) -> Iterator[Embedded | Cluster]:
+    """Yield what takes the reports; what it needs is stopped at the end."""
+    if cluster:
+        from cluster import Cluster
+
+        with Cluster(folder, devices) as several:
+            yield several
+    else:
+        yield Embedded(folder)
 
 
-def shares(question: Question, estimate: dict[str, Any], rows: list[Answers]) -> Iterator[Line]:
-    """Yield each value, its true share, its estimate and the share estimated."""
-    truth = Counter(row[question.id] for row in rows)
-    for item in estimate["estimates"]:
-        shown = "yes" if item["value"] is True else item["value"]
-        yield shown, truth[item["value"]] / len(rows), item, item["frequency"]
-
-
-def statistics(question: Question, estimate: dict[str, Any], rows: list[Answers]) -> Iterator[Line]:
-    """Yield the mean and the quantiles of a number as devices clip it to its range."""
-    if question.range is None:
-        return
-    low, high = float(question.range.low), float(question.range.high)
-    numbers = sorted(min(max(float(row[question.id]), low), high) for row in rows)
-    for item in estimate["statistics"]:
-        if item["statistic"] == "mean":
-            yield "mean", fmean(numbers), item, item["estimate"]
-        else:
-            place = math.ceil(item["level"] * len(numbers)) - 1
-            yield f"{item['level']:g} quantile", numbers[place], item, item["estimate"]
-
-
-def device_folder() -> Path | None:
-    """Where 20 190 stores come and go: in memory if the system has such a place, else None."""
-    return MEMORY if os.access(MEMORY, os.W_OK) else None
+def show(collector: Embedded | Cluster, rows: Sequence[Answers]) -> Outcome:
+    """Let everybody answer, release, and print the estimates beside the truth."""
+    survey = load_survey(collector.survey)
+    wait_out_period_end(survey)
+    begin = time.monotonic()
+    with (
+        tempfile.TemporaryDirectory(prefix="deniable-devices-", dir=device_folder()) as devices,
+        collector.serving() as urls,
+    ):
+        arrived = answer_all(rows, collector.survey, urls, Path(devices), collector.halfway)
+    expected = len(rows) * len(survey.questions)
+    seconds = time.monotonic() - begin
+    click.echo(f"{arrived.reports} of {expected} reports arrived in {seconds:.0f} s")
+    if arrived.moved:
+        click.echo(f"{arrived.moved} devices found a collector gone and went to the other")
+    collector.release(f"{closing(survey):%Y-%m-%dT%H:%M:%SZ}")
+    worst, counted = 0.0, True
+    for name, question in survey.questions.items():
+        place = collector.tallies(name)
+        printed = run("deniable", "estimate", name, "--from", place, "--format", "json")
+        estimate = json.loads(printed)
+        counted &= estimate["n"] == len(rows)
+        worst = max(worst, beside_the_truth(question, estimate, rows))
+    print_costs(survey)
+    return Outcome(len(rows), expected, arrived.reports, counted, worst)
 
 
 def closing(survey: Survey) -> datetime:
@@ -187,39 +158,6 @@ def wait_out_period_end(survey: Survey) -> None:
         if left < QUIET_BEFORE_PERIOD_END:
             click.echo(f"the {kind} ends in {left.seconds} s; waiting for the next one")
             time.sleep(left.total_seconds() + 1)
-
-
-def main() -> int:
-    """Run the demo and return its exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--devices", type=int, help="only the first so many people")
-    rows = people(parser.parse_args().devices)
-    survey = load_survey(SURVEY)
-    wait_out_period_end(survey)
-    begin = time.monotonic()
-    with (
-        tempfile.TemporaryDirectory(prefix="deniable-demo-") as name,
-        tempfile.TemporaryDirectory(prefix="deniable-devices-", dir=device_folder()) as devices,
-    ):
-        store = Path(name) / "collector.db"
-        with collector(store) as url:
-            arrived = answer_all(rows, url, Path(devices))
-        expected = len(rows) * len(survey.questions)
-        click.echo(f"{arrived} of {expected} reports arrived in {time.monotonic() - begin:.0f} s")
-        as_of = f"{closing(survey):%Y-%m-%dT%H:%M:%SZ}"
-        click.echo(
-            run("deniable-collector", "release", "--store", store, "--as-of", as_of, "--yes")
-        )
-        worst = 0.0
-        for name, question in survey.questions.items():
-            printed = run("deniable", "estimate", name, "--from", store, "--format", "json")
-            worst = max(worst, beside_the_truth(question, json.loads(printed), rows))
-    print_costs(survey)
-    if arrived != expected or worst > LIMIT_IN_STANDARD_ERRORS:
-        click.echo(f"demo: {arrived} of {expected} reports, worst estimate {worst:.1f} SEs off")
-        return 1
-    click.echo(f"every estimate is within {worst:.1f} standard errors of the truth")
-    return 0
 
 
 def print_costs(survey: Survey) -> None:

@@ -14,21 +14,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from collector_kit import (
     FAR,
+    PROGRAM,
     Server,
-    cli,
     exchange,
     make_survey,
     new_device,
     request_body,
     save,
 )
-from key_places import program, read_line, write_line
+from key_places import program as piped
+from key_places import read_line, until, write_line
 
+from deniable.collector.keys import open_keys
+from deniable.collector.release import close_periods, destroy_keys
 from deniable.collector.store import open_store
 from deniable.protocol.survey import Survey
 from deniable.protocol.tally import Tally, parse_tally
@@ -47,12 +51,20 @@ SURVEY = make_survey(
 
 @contextmanager
 def replicas(
-    survey: Survey, folder: Path, count: int, url: str, *options: str
+    survey: Survey,
+    folder: Path,
+    count: int,
+    url: str,
+    *options: str,
+    program: tuple[str, ...] = PROGRAM,
 ) -> Iterator[list[Server]]:
     """Collector processes that share a store, and are gone afterwards, whatever happens."""
     path = save(survey, folder / "survey.json")
     shared = ["--flood-limit", "100000 per minute", *options]
-    servers = [Server([path], folder / f"{n}.db", [*shared], url=url) for n in range(count)]
+    servers = [
+        Server([path], folder / f"{number}.db", [*shared], url=url, program=program)
+        for number in range(count)
+    ]
     try:
         with ThreadPoolExecutor() as pool:
             list(pool.map(Server.start, servers))
@@ -75,14 +87,17 @@ class Sender:
 
     Attributes
     ----------
+    refusals : Counter
+        How often each reason was given with a 503.
     retries : int
-        How often a request was sent again.
+        How often a request was sent again, for that or because nobody answered.
     """
 
     def __init__(self, servers: Sequence[Server], rng: random.Random) -> None:
         self._servers = servers
         self._rng = rng
         self._connections: dict[int, http.client.HTTPConnection] = {}
+        self.refusals: Counter[str] = Counter()
         self.retries = 0
 
     def send(self, body: dict[str, Any]) -> dict[str, Any]:
@@ -101,6 +116,8 @@ class Sender:
                     outcome: dict[str, Any] = reply.json
                     return outcome
                 assert reply.status == 503, (reply.status, reply.body)
+                assert int(reply.headers["retry-after"]) >= 1
+                self.refusals[reply.json["detail"]] += 1
             assert time.monotonic() < give_up, "never answered 200"
             self.retries += 1
             time.sleep(_PAUSE)
@@ -136,11 +153,13 @@ class Devices:
     answered: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     refused: Counter[str] = field(default_factory=Counter)
     again: int = 0
-    retries: int = 0
     faults: list[str] = field(default_factory=list)
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _enough: threading.Event = field(default_factory=threading.Event)
+    _going: threading.Event = field(default_factory=threading.Event)
+    _busy: int = 0
     _threads: list[threading.Thread] = field(default_factory=list)
+    _senders: list[Sender] = field(default_factory=list)
 
     @contextmanager
     def sending(self, count: int) -> Iterator[None]:
@@ -149,13 +168,24 @@ class Devices:
             threading.Thread(target=self._run, args=(number,), daemon=True)
             for number in range(count)
         ]
+        self._going.set()
         for thread in self._threads:
             thread.start()
         try:
             yield
         finally:
             self._enough.set()
+            self._going.set()
             self.join()
+
+    def pause(self) -> None:
+        """Let nothing be under way until :meth:`resume`."""
+        self._going.clear()
+        with self._changed:
+            assert self._changed.wait_for(lambda: not self._busy, PATIENCE)
+
+    def resume(self) -> None:
+        self._going.set()
 
     def join(self) -> None:
         """Wait until every thread has done its part."""
@@ -176,6 +206,22 @@ class Devices:
             assert self._changed.wait_for(enough, PATIENCE)
         assert self.faults == []
 
+    def wait_for_refusals(self, more: int) -> None:
+        """Wait until so many more requests were answered 503."""
+        target = more + sum(self.refusals.values())
+        until(lambda: bool(self.faults) or sum(self.refusals.values()) >= target, PATIENCE)
+        assert self.faults == []
+
+    @property
+    def refusals(self) -> Counter[str]:
+        """How often each reason was given with a 503."""
+        return sum((sender.refusals for sender in self._senders), Counter())
+
+    @property
+    def retries(self) -> int:
+        """How often a request was sent again because it was not answered 200."""
+        return sum(sender.retries for sender in self._senders)
+
     @property
     def total(self) -> int:
         """How many requests were accepted."""
@@ -184,16 +230,29 @@ class Devices:
     def _run(self, number: int) -> None:
         rng = random.Random(f"{self.seed}/{number}")
         sender = Sender(self.servers, rng)
+        self._senders.append(sender)
         try:
             for period in self.periods:
-                while not self._enough.is_set() and self._send_one(sender, period, rng):
+                while not self._enough.is_set() and self._turn(sender, period, rng):
                     pass
         except Exception as exc:
             self._fault(exc)
         finally:
             sender.close()
+
+    def _turn(self, sender: Sender, period: str, rng: random.Random) -> bool:
+        while True:
+            self._going.wait()
             with self._changed:
-                self.retries += sender.retries
+                if self._going.is_set():
+                    self._busy += 1
+                    break
+        try:
+            return self._send_one(sender, period, rng)
+        finally:
+            with self._changed:
+                self._busy -= 1
+                self._changed.notify_all()
 
     def _send_one(self, sender: Sender, period: str, rng: random.Random) -> bool:
         """Send a new device's request; return whether the period was open."""
@@ -268,9 +327,18 @@ def check_released(location: str, devices: Devices) -> None:
     }
 
 
-def close_all(location: str, *options: str) -> None:
+def close_all(location: str, keys: str) -> None:
     """Release everything, as if all periods were over."""
-    cli("release", "--store", location, *options, "--as-of", FAR, "--yes")
+    moment = datetime.fromisoformat(FAR).replace(tzinfo=UTC)
+    with (
+        closing(open_store(location, create=False)) as store,
+        store.alone(),
+        closing(open_keys(store, keys)) as ring,
+    ):
+        with store.transaction() as tx:
+            close_periods(tx, ring, moment)
+        destroy_keys(store, ring)
+        assert ring.scopes() == set()
 
 
 _CLOSE = """
@@ -304,7 +372,7 @@ class Closer:
 
 @contextmanager
 def closer(location: str, keys: str = "") -> Iterator[Closer]:
-    with program(_CLOSE, location, keys) as process:
+    with piped(_CLOSE, location, keys) as process:
         yield Closer(process)
 
 

@@ -138,7 +138,7 @@ def test_the_image_starts_from_tags_and_runs_as_nobody_special() -> None:
     assert "COPY" not in after
     assert not given("ADD")
     assert str(PORT) in given("EXPOSE")
-    assert f"http://127.0.0.1:{PORT}/readyz" in given("HEALTHCHECK")[0]
+    assert f"http://127.0.0.1:{PORT}/livez" in given("HEALTHCHECK")[0]
     assert json.loads(given("ENTRYPOINT")[0]) == ["deniable-collector"]
     assert all("pip install --no-cache-dir" in run for run in given("RUN") if "pip" in run)
 

@@ -132,7 +132,7 @@ _ENCRYPTED = (
         cells BLOB NOT NULL,
         PRIMARY KEY (question, period, segment)
     ) WITHOUT ROWID""",
-    # Sealed reports, encrypted once more; place is random, so that no order is kept.
+    # Sealed reports, encrypted once more, in pieces; place is random, so that no order is kept.
     """CREATE TABLE sealed (
         question INTEGER NOT NULL REFERENCES questions (id),
         period TEXT NOT NULL,

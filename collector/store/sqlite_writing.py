@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -25,10 +24,10 @@ from .base import (
     Token,
 )
 from .sqlite_reading import Reading
+from .sqlite_sealed import add_reports, read_reports
 
 _CHUNKS = (64, 16, 4, 1)
 _SMALL = 1024
-_PLACE_BYTES = 16
 
 T = TypeVar("T")
 
@@ -217,21 +216,13 @@ class Writing(Reading):
             )
 
     def add_sealed(self, reports: Mapping[PendingKey, Sequence[bytes]]) -> None:
-        """Insert reports at random places, in the order of these."""
-        rows = sorted(
-            (key.question, key.period, key.segment or "", os.urandom(_PLACE_BYTES), report)
-            for key, some in reports.items()
-            for report in some
-        )
-        self._db.executemany("INSERT INTO sealed VALUES (?, ?, ?, ?, ?)", rows)
+        """Insert reports at random places."""
+        for key, some in reports.items():
+            add_reports(self._db, key, some)
 
     def sealed(self, key: PendingKey) -> Iterator[bytes]:
         """Yield reports in the order of their places."""
-        rows = self._db.execute(
-            "SELECT report FROM sealed WHERE question = ? AND period = ? AND segment = ?",
-            (key.question, key.period, key.segment or ""),
-        )
-        return (report for (report,) in rows)
+        return read_reports(self._db, key)
 
     def put_released(self, tally: Released) -> None:
         """Insert a document."""

@@ -8,10 +8,10 @@ import shutil
 import sqlite3
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner, Result
@@ -203,6 +203,21 @@ def test_a_backup_overwrites_nothing(backup: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "collector.db", "collector.db-journal", "today.backup",
     ]  # fmt: skip
+
+
+def test_a_file_that_appears_meanwhile_is_not_overwritten(backup: Path, tmp_path: Path) -> None:
+    with closing(open_store(str(tmp_path / "collector.db"))) as store:
+
+        class Rival:
+            """The store, beside another program that takes the name while it is read."""
+
+            def read(self) -> AbstractContextManager[Reader]:
+                backup.write_text("precious")
+                return store.read()
+
+        with pytest.raises(StoreError, match="exists; a backup never overwrites"):
+            write_backup(cast("Store", Rival()), backup)
+    assert backup.read_text() == "precious"
 
 
 def test_nobody_counts_into_a_backup(backup: Path, tmp_path: Path) -> None:

@@ -224,8 +224,10 @@ def test_an_interrupted_commit(case: Case, tmp_path: Path) -> None:
         db.executemany("INSERT INTO large VALUES (?)", [(os.urandom(3000),)] * 50)
         for end in ("", "-journal"):
             shutil.copy(case.store + end, str(copy) + end)
+    before = snapshot(copy.parent)
     findings = list(examine(replace(case, store=str(copy))))
     assert [f.status for f in findings if f.check == "in use"] == ["warning"]
+    assert snapshot(copy.parent) == before  # SQLite would undo the commit, if it were let
 
 
 def test_a_file_in_wal_mode(case: Case) -> None:

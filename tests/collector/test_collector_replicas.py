@@ -73,7 +73,7 @@ def on(*kinds: str) -> pytest.MarkDecorator:
 
 def check_load(cluster: Cluster, devices: Devices) -> None:
     """After everything was closed, the tallies are what was answered."""
-    close_all(cluster.store, "--keys", cluster.keys)
+    close_all(cluster.store, cluster.keys)
     check_released(cluster.store, devices)
 
 
@@ -96,13 +96,12 @@ def test_killed_again_and_again(cluster: Cluster, tmp_path: Path, postgres: Post
     assert devices.retries > KILLS
     assert devices.again > 20
     assert devices.total > 200
-    print(f"kills {KILLS}, retries {devices.retries}, answered {devices.total}")
     check_load(cluster, devices)
 
 
 @on("keys in a directory", "sqlite")
 def test_a_quota_of_one(cluster: Cluster, tmp_path: Path) -> None:
-    """A device's report over sixteen connections at once: one is accepted, in each of 100 rounds."""
+    """A report over sixteen connections at once is accepted once, in each of 100 rounds."""
     start = threading.Barrier(RACERS)
     bodies = [request_body(SURVEY, new_device(), questions=["yes"]) for _ in range(ROUNDS)]
 
@@ -123,7 +122,7 @@ def test_a_quota_of_one(cluster: Cluster, tmp_path: Path) -> None:
         stop_all(servers)
     for one_round in zip(*outcomes, strict=True):
         assert sorted(one_round) == [(0, 1)] * (RACERS - 1) + [(1, 0)]
-    close_all(cluster.store, "--keys", cluster.keys)
+    close_all(cluster.store, cluster.keys)
     (tally,) = released(cluster.store, SURVEY)
     assert tally.n == ROUNDS
 
@@ -150,7 +149,6 @@ def test_a_release_races_with_folds(cluster: Cluster, tmp_path: Path) -> None:
         stop_all(servers)
     assert runs == RUNS
     assert devices.refused == dict.fromkeys(devices.periods, THREADS)
-    print(f"runs {runs}, retries {devices.retries}, answered {devices.total}")
     check_released(cluster.store, devices)
 
 
@@ -178,7 +176,7 @@ def test_a_rolling_restart(cluster: Cluster, tmp_path: Path) -> None:
                 servers[1].start()
                 new.wait_for(20)
         stop_all(servers)
-    close_all(cluster.store, "--keys", cluster.keys)
+    close_all(cluster.store, cluster.keys)
     both: dict[str, Any] = {"yes": old.total + new.total, "more": new.total, "bits": old.total}
     tallies = [*released(cluster.store, NEXT), *released(cluster.store, SURVEY)]
     assert {tally.question.id: tally.n for tally in tallies} == both

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 from scipy.stats import kendalltau
 
 from deniable.client.sealing import Sealer
+from deniable.collector.batches import unpack
 from deniable.collector.scope_key import Place, ScopeKey, UnreadableError
 from deniable.collector.store.base import PendingKey, Scope
 from deniable.protocol.report import report_document, request_document
@@ -247,7 +248,7 @@ def test_no_order_tells_who_came_when(mid_period: tuple[InProcess, list[bytes]])
     collector.release(days=4)
     (batch,) = parts(collector)
     released = [encode_base64url(report.ciphertext).encode() for report in batch.reports]
-    stored = [encode_base64url(row[1 + row[0] :]).encode() for row in waiting]
+    stored = [encode_base64url(unpack(row).ciphertext).encode() for row in waiting]
     for place in (stored, released):
         assert sorted(place) == sorted(arrived)
         tau = kendalltau(range(n), [place.index(text) for text in arrived]).statistic

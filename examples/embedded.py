@@ -1,0 +1,38 @@
+"""One collector, and everything it keeps in one SQLite file."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from commands import Collector, run
+
+HERE = Path(__file__).resolve().parent
+
+
+class Embedded:
+    """What the demo asks of a collector; the cluster does the same."""
+
+    def __init__(self, folder: Path) -> None:
+        self.survey = HERE / "demo_survey.toml"
+        self._store = folder / "collector.db"
+
+    @contextlib.contextmanager
+    def serving(self) -> Iterator[list[str]]:
+        """Take reports for a while, at these addresses."""
+        with Collector("--survey", self.survey, "--store", self._store).running() as collector:
+            yield [collector.url]
+
+    def halfway(self) -> None:
+        """Nothing happens when half of the devices have answered."""
+
+    def release(self, as_of: str) -> None:
+        """Close the period as if it were then, and release what was counted."""
+        options = ("--store", self._store, "--as-of", as_of, "--yes")
+        click.echo(run("deniable-collector", "release", *options))
+
+    def tallies(self, question: str) -> Path:
+        """Return the file that has the released tally of a question."""
+        return self._store
