@@ -24,6 +24,7 @@ from .faults import BusyStore, NoStore, UnreadableStore
 from .status import Flushed, Status
 
 if TYPE_CHECKING:
+    from decimal import Decimal
     from pathlib import Path
     from types import TracebackType
 
@@ -105,7 +106,7 @@ class Client:
             self._fail(exc)
             self._raise(exc)
 
-    def record(self, question: str, value: bool | str) -> None:
+    def record(self, question: str, value: bool | str | float | Decimal) -> None:
         """Answer a question: perturb the value, keep the report, return at once.
 
         The first answer of a device in a period counts; later ones change nothing. The report
@@ -116,8 +117,9 @@ class Client:
         ----------
         question : str
             Its id in the survey.
-        value : bool or str
-            True or False for a boolean question, else one of its choices. Stored nowhere.
+        value : bool, str, int, float or Decimal
+            True or False for a boolean question, one of its choices for a choice, a number for a
+            number. Stored nowhere.
 
         Raises
         ------

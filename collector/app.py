@@ -7,9 +7,10 @@ import os
 
 from flask import Flask
 
+from .begun import BEGUN
 from .config import Config
 from .handlers import install_handlers
-from .ingest import ingest_blueprint
+from .ingest import ingest_blueprint, starter
 from .problems import unavailable
 from .reads import analyst_blueprint, metrics_blueprint, public_blueprint
 from .service import Collector
@@ -37,6 +38,7 @@ def create_app(config: Config) -> Flask:
     collector = Collector(config)
     install_handlers(app, collector.metrics.refused)
     app.extensions[EXTENSION] = collector
+    app.extensions[BEGUN] = starter(collector)
     _refuse_forks(app)
     app.register_blueprint(ingest_blueprint(collector))
     app.register_blueprint(public_blueprint(collector))

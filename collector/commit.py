@@ -20,6 +20,7 @@ from .outages import Outages
 from .problems import where
 from .shuffler import Submission, count_group
 from .store.base import ConflictError, Store, Transaction
+from .tickets import Ticket
 
 _HEADROOM_SECONDS = 1.0
 _ATTEMPTS = 50
@@ -30,22 +31,6 @@ T = TypeVar("T")
 
 class QueueFullError(StoreError):
     """More requests wait for their commit than may."""
-
-
-class _Ticket:
-    """A place in the queue: a request or another piece of work, and what became of it."""
-
-    __slots__ = ("done", "error", "job", "result", "submission")
-
-    def __init__(
-        self, submission: Submission | None, job: Callable[[Transaction], object] | None
-    ) -> None:
-        self.submission = submission
-        self.job = job
-        self.result: object = None
-        self.error: DeniableError | None = None
-        self.done = threading.Lock()
-        self.done.acquire()
 
 
 class Writer:
@@ -62,7 +47,7 @@ class Writer:
         self._config = config
         self._metrics = metrics
         self._outages = Outages()
-        self._queue: SimpleQueue[_Ticket | None] = SimpleQueue()
+        self._queue: SimpleQueue[Ticket | None] = SimpleQueue()
         self._gate = threading.Lock()
         self._closed = False
         self._headroom_until = 0.0
@@ -71,18 +56,19 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="collector-writer", daemon=True)
         self._thread.start()
 
-    def submit(self, submission: Submission) -> None:
-        """Count a request, and return when that is durable.
+    def submit(self, submission: Submission) -> Ticket:
+        """Have a request counted; it is when the ticket's wait returns.
+
+        A request whose commit lasts too long may still count; sent again it is a duplicate.
 
         Raises
         ------
         StoreError
-            If the queue is full or the commit failed or lasts too long. A request whose commit
-            lasted too long may still count; sent again it is a duplicate.
+            If the queue is full, or the collector is stopping.
         """
         if self._queue.qsize() >= self._config.queue_bound:
             raise QueueFullError("too many requests wait for their commit")
-        self._wait(_Ticket(submission, None))
+        return self._enqueue(Ticket(submission, None, self._config.commit_timeout))
 
     def run(self, job: Callable[[Transaction], T]) -> T:
         """Run a job in an exclusive transaction of its own, and return when that is durable.
@@ -90,12 +76,12 @@ class Writer:
         Raises
         ------
         StoreError
-            As above.
+            If the collector is stopping, or the commit failed or lasts too long.
         DeniableError
             Whatever the job raises, which undoes all that it did.
         """
-        ticket = _Ticket(None, job)
-        self._wait(ticket)
+        ticket = self._enqueue(Ticket(None, job, self._config.commit_timeout))
+        ticket.wait()
         return cast("T", ticket.result)
 
     def waiting(self) -> int:
@@ -110,7 +96,7 @@ class Writer:
                 self._queue.put(None)
         self._thread.join()
 
-    def _wait(self, ticket: _Ticket) -> None:
+    def _enqueue(self, ticket: Ticket) -> Ticket:
         with self._gate:
             if self._closed:
                 raise StoreError("the collector is stopping")
@@ -120,10 +106,7 @@ class Writer:
                 "this process was forked from the one that made the collector; make the"
                 " application in each worker (gunicorn without --preload)"
             )
-        if not ticket.done.acquire(timeout=self._config.commit_timeout):
-            raise StoreError("the commit takes too long")
-        if ticket.error is not None:
-            raise ticket.error
+        return ticket
 
     def _run(self) -> None:
         running = True
@@ -141,7 +124,7 @@ class Writer:
                 if ticket.job is not None:
                     self._commit([ticket])
 
-    def _commit(self, tickets: list[_Ticket]) -> None:
+    def _commit(self, tickets: list[Ticket]) -> None:
         """Commit one transaction and tell those who wait for it."""
         if not tickets:
             return
@@ -162,10 +145,9 @@ class Writer:
             self._metrics.commit_seconds.observe(time.perf_counter() - started)
             self._metrics.group_size.observe(len(tickets))
         for ticket in tickets:
-            ticket.error = error
-            ticket.done.release()
+            ticket.settle(error)
 
-    def _transact(self, tickets: list[_Ticket]) -> None:
+    def _transact(self, tickets: list[Ticket]) -> None:
         """Run one transaction, again while other processes count the same devices."""
         job = tickets[0].job
         if job is not None:

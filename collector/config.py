@@ -64,7 +64,7 @@ class Config:
     app_keys: str | None = None
     release_every: float = 60.0
     max_advance: timedelta = timedelta(days=14)
-    queue_bound: int = 256
+    queue_bound: int = 1024
     max_group: int = 512
     commit_timeout: float = 30.0
     max_devices_per_period: int = 10_000_000

@@ -17,6 +17,7 @@ from deniable.protocol.limits import MAX_COMPRESSED
 from deniable.protocol.periods import Period
 
 from .app_key import HEADER
+from .begun import BEGUN, Begun, Intake
 from .documents import Outcome, Rejection
 from .keys import ClosedScopeError, MissingKeyError
 from .problems import DETAILS, HTTPProblem, unavailable
@@ -24,7 +25,12 @@ from .rules import Entry, Rules, reject
 from .service import Collector
 from .shuffler import Part, Submission
 from .store.base import Scope
+from .tickets import Ticket
 from .wire import Envelope, check_content_type, inflate, parse_envelope
+
+PATH = "/v1/reports"
+
+_NOT_STORED = "the reports cannot be stored now"
 
 _APP_KEY = f"HTTP_{HEADER.upper().replace('-', '_')}"
 
@@ -35,15 +41,12 @@ _NEWS = frozenset({"unknown_question", "wrong_version", "wrong_hash", "segment",
 def ingest_blueprint(collector: Collector) -> Blueprint:
     """Return the endpoint that takes reports in."""
     blueprint = Blueprint("ingest", __name__)
+    start = starter(collector)
 
-    @blueprint.post("/v1/reports")
+    @blueprint.post(PATH)
     def post_reports() -> Response:
-        collector.check_app_key(request.environ.get(_APP_KEY))
-        envelope = read_envelope(request.environ)
-        return Response(
-            msgspec.json.encode(take_in(collector, collector.flood.check, envelope)),
-            content_type="application/json",
-        )
+        begun: Begun = request.environ.get(BEGUN) or start(request.environ)
+        return Response(begun.body(), content_type="application/json")
 
     return blueprint
 
@@ -76,27 +79,55 @@ def _read_body(environ: Mapping[str, Any]) -> bytes:
     return body
 
 
-def take_in(
-    collector: Collector, check_flood: Callable[[str, bytes], None], envelope: Envelope
-) -> Outcome:
-    """Count a request's reports and return the document of the reply.
+def starter(collector: Collector) -> Callable[[Mapping[str, Any]], Begun]:
+    """Return what begins a request, given its environment."""
+
+    def body(intake: Intake) -> bytes:
+        return msgspec.json.encode(finish(collector, intake))
+
+    return lambda environ: Begun(lambda: begin(collector, environ), body)
+
+
+def begin(collector: Collector, environ: Mapping[str, Any]) -> Intake:
+    """Read a request, judge its reports, and hand those that may count to the writer.
 
     Raises
     ------
     HTTPProblem
-        404 for a survey nobody loaded, 429, or 503 when the outcome is not durable.
+        404 for a survey nobody loaded, 429, or 503 when nothing can be taken in.
     """
+    collector.check_app_key(environ.get(_APP_KEY))
+    envelope = read_envelope(environ)
     rules = _rules(collector, envelope)
-    check_flood(envelope.survey, envelope.device)
+    collector.flood.check(envelope.survey, envelope.device)
     entries, rejections = _judge(collector, rules, envelope)
     if any(rejection.code in _NEWS for rejection in rejections):
         entries, rejections = _judge(collector, _newest_rules(collector, envelope), envelope)
     submission = Submission(envelope.period.key, envelope.segment, [])
     _tag(collector, envelope.device, entries, submission)
+    ticket = None
     if submission.parts:
-        _commit(collector, submission)
-    rejections += [reject(index, "period_closed") for index in submission.closed]
-    _meter(collector, envelope.period, submission, rejections)
+        try:
+            ticket = collector.writer.submit(submission)
+        except StoreError:
+            raise unavailable(_NOT_STORED) from None
+    return Intake(envelope.period, submission, rejections, ticket)
+
+
+def finish(collector: Collector, intake: Intake) -> Outcome:
+    """Return the document of the reply, when what it says is durable.
+
+    Raises
+    ------
+    HTTPProblem
+        503 when it is not.
+    """
+    submission = intake.submission
+    if intake.ticket is not None:
+        _wait(collector, intake.ticket, submission)
+    closed = [reject(index, "period_closed") for index in submission.closed]
+    rejections = intake.rejections + closed
+    _meter(collector, intake.period, submission, rejections)
     rejections.sort(key=lambda rejection: rejection.index)
     return Outcome(submission.accepted, submission.duplicate, rejections)
 
@@ -153,11 +184,11 @@ def _tell_of_key(collector: Collector, scope: Scope, exc: StoreError | None) -> 
     collector.outages.tell(f"looking up the key of {scope.name}", reason)
 
 
-def _commit(collector: Collector, submission: Submission) -> None:
+def _wait(collector: Collector, ticket: Ticket, submission: Submission) -> None:
     try:
-        collector.writer.submit(submission)
+        ticket.wait()
     except StoreError:
-        raise unavailable("the reports cannot be stored now") from None
+        raise unavailable(_NOT_STORED) from None
     if submission.strange:
         for scope in submission.strange:
             collector.keys.forget(scope)

@@ -56,6 +56,7 @@ class ScopeKey:
 
     def __init__(self, scope: Scope, key: bytes) -> None:
         self._key = key
+        self._ciphers: dict[tuple[bytes, Place], AESGCM] = {}
         self._name = scope.name
         fields = (scope.survey, scope.period, scope.question, str(scope.version))
         named = length_prefixed(*(field.encode() for field in fields), bytes(DEVICE_BYTES))
@@ -94,8 +95,12 @@ class ScopeKey:
         return lambda sealed: self._open(cipher, sealed, b"")
 
     def _cipher(self, purpose: bytes, place: Place) -> AESGCM:
-        fields = (place.question_hash, place.period, place.segment or "")
-        return AESGCM(_derive(self._key, purpose, *(field.encode() for field in fields)))
+        cipher = self._ciphers.get((purpose, place))
+        if cipher is None:
+            fields = (place.question_hash, place.period, place.segment or "")
+            derived = _derive(self._key, purpose, *(field.encode() for field in fields))
+            cipher = self._ciphers[purpose, place] = AESGCM(derived)
+        return cipher
 
     def _open(self, cipher: AESGCM, sealed: bytes, associated: bytes) -> bytes:
         try:

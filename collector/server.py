@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import logging
 import socket
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, cast
 
 from flask import Flask
 from waitress.channel import HTTPChannel
 from waitress.parser import HTTPRequestParser, ParsingError
 from waitress.server import BaseWSGIServer, create_server
-from waitress.task import ErrorTask
+from waitress.task import ErrorTask, WSGITask
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.limits import MAX_COMPRESSED
 
+from .begun import BEGUN, Begun
+from .ingest import PATH
 from .problems import CONTENT_TYPE, DETAILS, problem_body
 
-THREADS = 64
+THREADS = 8
 CONNECTIONS = 1000
 MAX_HEADER = 16 * 1024
+TAKES_IN = ("POST", PATH)
 LINGER = 8 * 1024 * 1024
 """Bytes read from a client after its request was refused."""
 
@@ -41,7 +46,18 @@ class ProblemTask(ErrorTask):
 
 
 class Parser(HTTPRequestParser):
-    """Refuses what waitress's own stumbles over, such as a length of five thousand digits."""
+    """Refuses what waitress's own stumbles over, such as a length of five thousand digits.
+
+    Attributes
+    ----------
+    begun : Begun or None
+        How far the request came, if it is one for reports.
+    environ : dict or None
+        The request's environment, made once.
+    """
+
+    begun: Begun | None = None
+    environ: dict[str, Any] | None = None
 
     def parse_header(self, header_plus: bytes) -> None:
         """Read the header of a request."""
@@ -49,6 +65,34 @@ class Parser(HTTPRequestParser):
             super().parse_header(header_plus)
         except ValueError:
             raise ParsingError("the header is malformed") from None
+
+
+class Task(WSGITask):
+    """An answer: of what was begun at once, of all else by the application."""
+
+    def execute(self) -> None:
+        """Write the response; the application words a refusal."""
+        begun = cast("Parser", self.request).begun
+        if begun is None:
+            super().execute()
+            return
+        try:
+            body = begun.body()
+        except Exception:
+            super().execute()
+            return
+        self.complete = True
+        self.response_headers = [("Content-Type", "application/json")]
+        self.content_length = len(body)
+        self.write(body)
+
+    def get_environment(self) -> dict[str, Any]:
+        """Return the request's environment."""
+        request = cast("Parser", self.request)
+        if request.environ is None:
+            request.environ = super().get_environment()
+        request.environ[BEGUN] = request.begun
+        return request.environ
 
 
 class Channel(HTTPChannel):
@@ -59,6 +103,7 @@ class Channel(HTTPChannel):
     the loop leaves a locked buffer alone; a third more requests get through.
     """
 
+    task_class = Task
     error_task_class = ProblemTask
     parser_class = Parser
     refused = False
@@ -69,10 +114,33 @@ class Channel(HTTPChannel):
         return bool(self.requests or self.request is not None or self.total_outbufs_len)
 
     def service(self) -> None:
-        """Answer one request; while the server stops, it is the connection's last."""
+        """Answer one request, or begin it, to be called again when it can be answered.
+
+        While the server stops, it is the connection's last.
+        """
+        request: Any = self.requests[0]
         if self.draining:
-            cast("Any", self.requests[0].headers)["CONNECTION"] = "close"
-        super().service()
+            request.headers["CONNECTION"] = "close"
+        if not self._is_parked(request):
+            super().service()
+
+    def _is_parked(self, request: Any) -> bool:
+        """Begin a request for reports, and return whether it has to wait."""
+        if request.error or request.begun or (request.command, request.path) != TAKES_IN:
+            return False
+        server = cast("Any", self.server)
+        if server.begin is None:
+            return False
+        request.begun = server.begin(Task(self, request).get_environment())
+        parked: bool = request.begun.park(partial(server.add_task, self))
+        return parked
+
+    def check_patience(self) -> None:
+        """Have a request answered that waited for too long."""
+        for request in self.requests[:1]:
+            begun = cast("Parser", request).begun
+            if begun is not None:
+                begun.check_patience()
 
     def writable(self) -> bool:
         """Return whether the loop has something to send, or a connection to close."""
@@ -151,6 +219,13 @@ def socket_url(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+def _maintain(server: Any, close_idle: Callable[[float], None], now: float) -> None:
+    """Do once a second what no request brings about."""
+    close_idle(now)
+    for channel in list(server.active_channels.values()):
+        channel.check_patience()
+
+
 def make_server(app: Flask, listening: socket.socket) -> BaseWSGIServer:
     """Return a server of an application, ready to run.
 
@@ -168,7 +243,10 @@ def make_server(app: Flask, listening: socket.socket) -> BaseWSGIServer:
         clear_untrusted_proxy_headers=False,  # nothing here reads them
         log_socket_errors=False,
         asyncore_use_poll=True,
+        cleanup_interval=1,
     )
     server.channel_class = Channel
+    server.begin = app.extensions.get(BEGUN)
+    server.maintenance = partial(_maintain, server, server.maintenance)
     logging.getLogger("waitress.queue").disabled = True  # a line for every request under load
     return cast("BaseWSGIServer", server)

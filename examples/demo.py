@@ -100,8 +100,8 @@ def main() -> int:
 
 def stop_in_good_order() -> None:
     """Let what was started be stopped also if the demo is told to end."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, frame: sys.exit(128 + number))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import cycle, islice
@@ -78,7 +79,7 @@ def answer_all(
     ]
     reports = moved = 0
     with (
-        multiprocessing.get_context("spawn").Pool(WORKERS) as pool,
+        multiprocessing.get_context("spawn").Pool(WORKERS, _ignore_interrupts) as pool,
         click.progressbar(length=len(rows), label="devices answering", file=sys.stderr) as bar,
     ):
         for number, arrived in enumerate(pool.imap(be_devices, chunks)):
@@ -88,6 +89,11 @@ def answer_all(
             if number == len(chunks) // 2:
                 halfway()
     return Arrived(reports, moved)
+
+
+def _ignore_interrupts() -> None:
+    """Leave it to the demo to end its processes at Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def be_devices(chunk: Chunk) -> Arrived:

@@ -23,7 +23,7 @@ from .exact import canonical
 from .mechanisms import Mechanism
 from .periods import Period, PeriodKind, midnight
 from .ranges import Range
-from .response import Response
+from .response import Response, Shape
 
 Value = bool | str | Decimal
 """An answer: true or false for a boolean question, one of the choices for a choice, a number."""
@@ -132,7 +132,11 @@ class Question:
         ReportError
             ``bad_response``: not the one wire form of a response, or see :meth:`check`.
         """
-        return self.check(self.mechanism.shape.unpack(wire))
+        return self.check(self._shape.unpack(wire))
+
+    @cached_property
+    def _shape(self) -> Shape:
+        return self.mechanism.shape
 
     def check(self, response: Response) -> Response:
         """Return a response that is of the mechanism's shape, if a device could have given it.

@@ -131,9 +131,9 @@ class ValkeyKeys:
             raise StoreError(f"{self._location}: cannot be used ({_reason(exc)})") from exc
 
 
-def _write_anew(client: redis.Redis) -> None:
+def _write_anew(client: Any) -> None:
     """Start to write the append-only log and the dump anew, those that the server keeps."""
-    settings: Any = client.config_get("appendonly", "save")
+    settings = client.config_get("appendonly", "save")
     if settings.get("appendonly") == "yes":
         client.bgrewriteaof()
     if settings.get("save"):

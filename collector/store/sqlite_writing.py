@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TypeVar
 
 from deniable.protocol.errors import StoreError
 from deniable.protocol.question import Question
@@ -23,13 +22,11 @@ from .base import (
     Settled,
     Token,
 )
+from .sqlite_chunks import chunks, marks, row_marks, values_of
 from .sqlite_reading import Reading
 from .sqlite_sealed import add_reports, read_reports
 
-_CHUNKS = (64, 16, 4, 1)
 _SMALL = 1024
-
-T = TypeVar("T")
 
 
 class Writing(Reading):
@@ -117,10 +114,10 @@ class Writing(Reading):
         return {
             Device(scope, tag): int.from_bytes(bits, "little")
             for scope, wanted in tags.items()
-            for some in _chunks(wanted)
+            for some in chunks(wanted)
             for tag, bits in self._db.execute(
                 "SELECT tag, bits FROM ledger WHERE scope = ? AND tag IN"  # noqa: S608
-                f" ({_marks(len(some))})",
+                f" ({marks(len(some))})",
                 (scope, *some),
             )
         }
@@ -130,11 +127,11 @@ class Writing(Reading):
         known = [self._take_small_ledger(scope) for scope in {device.scope for device in bits}]
         merged = {device: row for rows in [*known, bits] for device, row in rows.items()}
         rows = [(*device, _packed(row)) for device, row in sorted(merged.items())]
-        for some in _chunks(rows):
+        for some in chunks(rows):
             self._db.execute(
-                f"INSERT INTO ledger (scope, tag, bits) VALUES {_rows(some)}"  # noqa: S608
+                f"INSERT INTO ledger (scope, tag, bits) VALUES {row_marks(some)}"  # noqa: S608
                 " ON CONFLICT (scope, tag) DO UPDATE SET bits = excluded.bits",
-                [value for row in some for value in row],
+                values_of(some),
             )
         self._db.executemany(
             "UPDATE scopes SET devices = devices + ? WHERE id = ?",
@@ -173,10 +170,10 @@ class Writing(Reading):
         """Return some tallies."""
         places = [(key.question, key.period, key.segment or "") for key in keys]
         found: dict[PendingKey, Pending] = {}
-        for some in _chunks(places):
+        for some in chunks(places):
             found |= self._pending(
-                f" WHERE (question, period, segment) IN (VALUES {_rows(some)})",
-                [value for place in some for value in place],
+                f" WHERE (question, period, segment) IN (VALUES {row_marks(some)})",
+                values_of(some),
             )
         return found
 
@@ -199,12 +196,12 @@ class Writing(Reading):
             (key.question, key.period, key.segment or "", pending.n, pending.cells)
             for key, pending in tallies.items()
         ]
-        for some in _chunks(rows):
+        for some in chunks(rows):
             self._db.execute(
                 "INSERT INTO pending (question, period, segment, n, cells)"  # noqa: S608
-                f" VALUES {_rows(some)} ON CONFLICT (question, period, segment)"
+                f" VALUES {row_marks(some)} ON CONFLICT (question, period, segment)"
                 " DO UPDATE SET n = excluded.n, cells = excluded.cells",
-                [value for row in some for value in row],
+                values_of(some),
             )
 
     def drop_pending(self, key: PendingKey) -> None:
@@ -274,26 +271,5 @@ def _place(place: Settled) -> tuple[int, str, str, str]:
     return place.question, place.period, place.batch or "", place.segment or ""
 
 
-def _chunks(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Cut a sequence into a few lengths only, so that SQLite prepares a few statements only.
-
-    One statement for many rows matters: at the end of each the writer waits for the interpreter,
-    last in line behind every thread that answers a request.
-    """
-    at = 0
-    for size in _CHUNKS:
-        while len(items) - at >= size:
-            yield items[at : at + size]
-            at += size
-
-
 def _packed(bits: int) -> bytes:
     return bits.to_bytes((bits.bit_length() + 7) // 8, "little")
-
-
-def _marks(count: int) -> str:
-    return ", ".join("?" * count)
-
-
-def _rows(rows: Sequence[Sequence[object]]) -> str:
-    return ", ".join(f"({_marks(len(row))})" for row in rows)

@@ -85,7 +85,7 @@ def test_killed_again_and_again(cluster: Cluster, tmp_path: Path, postgres: Post
         devices = Devices(SURVEY, servers, 1, [today()])
         with devices.sending(THREADS):
             for kill in range(KILLS):
-                devices.wait_for(rng.randrange(10, 60))
+                devices.wait_for(rng.randrange(10, 40))
                 servers[1].stop(signal.SIGKILL)
                 if kill == KILLS // 2:
                     postgres.kill()
@@ -143,7 +143,7 @@ def test_a_release_races_with_folds(cluster: Cluster, tmp_path: Path) -> None:
         with devices.sending(THREADS):
             runs = 0
             for day in days:
-                devices.wait_for(rng.randrange(1, 24), day.date().isoformat())
+                devices.wait_for(rng.randrange(1, 12), day.date().isoformat())
                 runs += release.close((day + timedelta(days=31)).isoformat()) == 2
             devices.join()
         stop_all(servers)
