@@ -63,11 +63,10 @@ class PostgresKeys:
         """Insert a key unless the name has one; the primary key decides."""
         check_name(name)
         check_key(key)
-        insert = "INSERT INTO deniable_keys.keys VALUES (%s, %s) ON CONFLICT (name) DO NOTHING"
         with self._connected() as connection:
             kept = None
             while kept is None:  # a second round only if the other's was deleted in between
-                if connection.execute(insert, (name, key)).rowcount:
+                if _inserted(connection, name, key):
                     return key
                 kept = self._read(connection, name)
             return kept
@@ -130,6 +129,23 @@ class PostgresKeys:
                 for statement in _CREATE:
                     connection.execute(sql.SQL(statement))
         self._made = True
+
+
+def _inserted(connection: psycopg.Connection, name: str, key: bytes) -> bool:
+    """Insert a key by way of COPY: a server may log the values of statements, but never its data.
+
+    Binary, for a line of text that fails would be told.
+    """
+    with connection.transaction(), connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE given (name text, key bytea) ON COMMIT DROP")
+        with cursor.copy("COPY pg_temp.given FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(["text", "bytea"])
+            copy.write_row((name, key))
+        cursor.execute(
+            "INSERT INTO deniable_keys.keys (name, key) SELECT name, key FROM pg_temp.given"
+            " ON CONFLICT (name) DO NOTHING"
+        )
+        return cursor.rowcount == 1
 
 
 def _reason(exc: psycopg.Error) -> str:

@@ -41,9 +41,10 @@ from deniable.client.sealing import Sealer
 from deniable.collector import commit, scope_key, shuffler
 from deniable.collector.backup import write_backup
 from deniable.collector.cli import main
+from deniable.collector.keystore import open_keystore
 from deniable.collector.scope_key import Place, ScopeKey
 from deniable.collector.store import open_store
-from deniable.collector.store.base import PendingKey, Scope
+from deniable.collector.store.base import Device, PendingKey, Scope
 from deniable.protocol.report import parse_device, report_document, request_document
 from deniable.protocol.response import Response, decode_base64url
 from deniable.protocol.sealing import SealingKey, sealed_size
@@ -135,8 +136,17 @@ def half_and_half(n: int) -> list[int]:
 # Two dumps between commits
 
 
-@pytest.mark.parametrize("encryption", ["as it is", "none", "under one nonce"])
-@on_both
+@pytest.mark.parametrize(
+    ("site", "encryption"),
+    [
+        ("sqlite", "as it is"),
+        ("sqlite", "none"),
+        ("sqlite", "under one nonce"),
+        ("postgresql", "as it is"),
+        ("postgresql", "none"),
+    ],
+    indirect=["site"],
+)
 def test_what_a_commit_changed_does_not_tell_the_answer(
     site: Site, encryption: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -383,6 +393,23 @@ def test_postgresql_joins_marks_with_marks_and_ciphertexts(site: Site) -> None:
     assert abs(kendalltau(range(COMMITS), places).statistic) < tau_limit(COMMITS)
 
 
+def test_postgresql_keeps_no_order_within_a_commit(site: Site) -> None:
+    """Neither of the marks nor of the sealed reports of requests that were counted together."""
+    n = 400
+    tags = [random.Random(f"tag {number}").randbytes(16) for number in range(n)]
+    sealed = [random.Random(f"body {number}").randbytes(100) for number in range(n)]
+    send(site, 0)
+    ((scope, question),) = site.ask("SELECT s.id, q.id FROM scopes s, questions q"
+                                    " WHERE q.question = 'secret'")  # fmt: skip
+    with site.running.collector.store.counting() as tx:
+        tx.put_ledger({Device(scope, tag): 1 for tag in tags}, {scope: n})
+        tx.add_sealed({PendingKey(question, DAY, None): sealed})
+    for table, column, arrived in (("ledger", "tag", tags), ("sealed", "body", sealed)):
+        rows = [row for (row,) in site.ask(f"SELECT {column} FROM {table} ORDER BY ctid")]
+        places = [rows.index(one) for one in arrived]
+        assert abs(kendalltau(range(n), places).statistic) < tau_limit(n)
+
+
 PAGE_ORDER = 0.06
 """What the order within pages may add: measured 0.02 to 0.04 from a hundred reports on."""
 
@@ -449,6 +476,24 @@ def test_the_servers_log_holds_marks_and_ciphertexts_at_most(
     log = {"": server.log.read_bytes()[before:]}
     assert search(log, hidden) == set()
     assert search(log, visible) == (visible if told else set())
+
+
+def test_the_key_servers_log_holds_no_key(server: Postgres) -> None:
+    """One that logs every statement, for a role that may not forbid values."""
+    database = server.fresh_database().split("/")[3].split("?")[0]
+    server.execute(f"ALTER DATABASE {database} OWNER TO collector")
+    for name, value in LOUD.items():
+        server.execute(f"ALTER DATABASE {database} SET {name} = '{value}'")
+    before = server.log.stat().st_size
+    first, second = random.randbytes(32), random.randbytes(32)
+    with closing(open_keystore(server.url(database, "collector"))) as keys:
+        assert keys.put_if_absent("test.2026-11-30", first) == first
+        assert keys.put_if_absent("test.2026-11-30", second) == first
+        assert keys.get("test.2026-11-30") == first
+        keys.delete("test.2026-11-30")
+    log = server.log.read_bytes()[before:]
+    assert b"DELETE FROM deniable_keys.keys" in log
+    assert search({"": log}, [first, second]) == set()
 
 
 # The doors
