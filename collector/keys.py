@@ -159,4 +159,7 @@ def open_keys(store: Store, location: str | None = None) -> KeyRing:
     location = location or store.keys
     if location is None:
         raise StoreError("keys: this store has no place for them; give one with --keys")
+    if store.is_at(location):
+        text = "keys: this is the store's own database; give another place with --keys"
+        raise StoreError(text)
     return KeyRing(open_keystore(location), row)

@@ -50,11 +50,28 @@ def same_place(store_location: str, keys_location: str) -> bool:
         If a URL cannot be read.
     MissingExtraError
     """
-    locations = (store_location, keys_location)
-    if any(scheme_of(location) not in POSTGRESQL for location in locations):
+    return _same_database(store_location, keys_location, any_name=False)
+
+
+def same_server(store_location: str, keys_location: str) -> bool:
+    """Return whether two PostgreSQL URLs lead to databases of one server, as far as they tell.
+
+    Such share a write-ahead log, base backups and snapshots.
+
+    Raises
+    ------
+    ParameterError
+        If a URL cannot be read.
+    MissingExtraError
+    """
+    return _same_database(store_location, keys_location, any_name=True)
+
+
+def _same_database(one: str, another: str, *, any_name: bool) -> bool:
+    if any(scheme_of(location) not in POSTGRESQL for location in (one, another)):
         return False
-    (hosts, *first), (others, *second) = (_database(location) for location in locations)
-    if first != second:
+    (hosts, port, name), (others, other_port, other_name) = _database(one), _database(another)
+    if port != other_port or (name != other_name and not any_name):
         return False
     either = hosts | others
     here = "localhost" in either and all(h == "localhost" or h[:1] == "/" for h in either)

@@ -9,7 +9,14 @@ from deniable.protocol.periods import parse_period
 
 from ..flood_storage import flood_storage_persists
 from ..keystore import open_keystore
-from ..places import POSTGRESQL, redis_url, same_place, scheme_of, without_password
+from ..places import (
+    POSTGRESQL,
+    redis_url,
+    same_place,
+    same_server,
+    scheme_of,
+    without_password,
+)
 from ..scope_key import KEY_BYTES, ScopeKey
 from ..store.base import Scope
 from .contents import Contents
@@ -104,6 +111,10 @@ def key_server(case: Case) -> Findings:
     if same_place(case.store, location):
         fix = "use another database, on a server with backups of its own or none"
         yield fault("key place", f"{name}: is the store's own database", fix)
+        return
+    if same_server(case.store, location):
+        fix = "use another server: these two share a write-ahead log and base backups"
+        yield warning("key place", f"{name}: is on the store's own server", fix)
         return
     persists = flood_storage_persists(location) if redis_url(location) else True
     if persists is False:

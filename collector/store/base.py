@@ -302,6 +302,9 @@ class Store(Protocol):
     def keys(self) -> str | None:
         """Where its period keys are kept unless told otherwise; None: it must be told."""
 
+    def is_at(self, location: str) -> bool:
+        """Return whether keys kept at this place would be in the store itself."""
+
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Open a transaction beside which no other writes.
 

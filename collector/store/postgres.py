@@ -17,6 +17,7 @@ from psycopg import Connection, Cursor
 
 from deniable.protocol.errors import StoreError
 
+from ..places import same_place
 from . import postgres_locks as locks
 from .base import Reader, Scope, ScopeRow, Transaction
 from .postgres_counting import Begun
@@ -59,6 +60,10 @@ class PostgresStore:
     def keys(self) -> None:
         """Nowhere: several processes need them, and this database must not have them."""
         return None
+
+    def is_at(self, location: str) -> bool:
+        """Return whether a URL leads to this database."""
+        return same_place(self._connections.url, location)
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Run one transaction with the gate closed behind it."""

@@ -82,8 +82,10 @@ class Connections:
 
     Attributes
     ----------
+    url : str
+        The database's, as given; it may hold a password.
     location : str
-        The database's URL, without user and password.
+        The same, without user and password.
     """
 
     def __init__(self, url: str) -> None:
@@ -92,6 +94,7 @@ class Connections:
         except psycopg.Error:
             text = "cannot be read; write postgresql://USER@HOST/DATABASE"
             raise StoreError(f"store: the URL {text}") from None
+        self.url = url
         self.location = _location(given)
         self._conninfo = make_conninfo(**(_LINK | given))
         self._idle: list[Connection] = []

@@ -78,6 +78,10 @@ class SQLiteStore:
         """A directory beside the file."""
         return str(self._path.with_name(f"{self._path.name}-keys"))
 
+    def is_at(self, location: str) -> bool:
+        """Return False: keys are never in an SQLite file."""
+        return False
+
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
         """Run one transaction on the writing connection."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from servers import Postgres
 
-from deniable.collector.keys import ClosedScopeError, KeyRing, MissingKeyError
+from deniable.collector.keys import ClosedScopeError, KeyRing, MissingKeyError, open_keys
 from deniable.collector.keystore import open_keystore
 from deniable.collector.scope_key import KEY_BYTES, Place, ScopeKey, UnreadableError
+from deniable.collector.store import open_store
 from deniable.collector.store.base import Scope, ScopeRow
+from deniable.protocol.errors import StoreError
 
 DAY = Scope("test", "2026-11-30")
 WEEK = Scope("test", "2026-W49")
@@ -155,3 +159,12 @@ def test_the_bytes_of_a_period_key_are_frozen() -> None:
     place = Place("a" * 64, "once", "beta")
     sealed = bytes.fromhex("fe5e9dfb28c72cadeacc78c929b525c81a10af4266d12351f5a72a9c15baa24a03")
     assert key.open_tally(place, 7, sealed) == b"cells"
+
+
+def test_keys_are_not_kept_in_the_store(postgres: Postgres) -> None:
+    database = postgres.fresh_database()
+    with closing(open_store(database)) as store:
+        with pytest.raises(StoreError, match="the store's own database"):
+            open_keys(store, database)
+        with pytest.raises(StoreError, match="give one with --keys"):
+            open_keys(store)
