@@ -10,6 +10,7 @@ Everything is on the disk of ``--folder``, which should be a real one.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -40,6 +41,7 @@ def main() -> None:
     options.rounds = options.rounds or (2 if options.quick else 5)
     options.seconds = options.seconds or (1.0 if options.quick else 2.0)
     tempfile.tempdir = options.folder
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and stop the servers
     verdicts = []
     for name in [options.only] if options.only else SECTIONS:
         with tempfile.TemporaryDirectory(prefix="deniable-bench-") as folder:

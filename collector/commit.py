@@ -23,6 +23,10 @@ from .store.base import ConflictError, Store, Transaction
 from .tickets import Ticket
 
 _HEADROOM_SECONDS = 1.0
+_LINGER = 0.5
+_MAX_LINGER = 0.02
+"""For what share of the last commit's time the next one waits for company; seconds at most."""
+
 _ATTEMPTS = 50
 """How often a group is counted again because another process was in its way."""
 
@@ -51,6 +55,7 @@ class Writer:
         self._gate = threading.Lock()
         self._closed = False
         self._headroom_until = 0.0
+        self._took, self._answered = 0.0, 0
         with store.read() as reader:
             self.watermark = reader.watermark()
         self._thread = threading.Thread(target=self._run, name="collector-writer", daemon=True)
@@ -111,18 +116,34 @@ class Writer:
     def _run(self) -> None:
         running = True
         while running:
-            tickets = [self._queue.get()]
-            try:
-                while len(tickets) < self._config.max_group:
-                    tickets.append(self._queue.get_nowait())
-            except Empty:
-                pass
+            tickets = self._gather()
             group = [ticket for ticket in tickets if ticket is not None]
             running = len(group) == len(tickets)
             self._commit([ticket for ticket in group if ticket.submission is not None])
             for ticket in group:
                 if ticket.job is not None:
                     self._commit([ticket])
+
+    def _gather(self) -> list[Ticket | None]:
+        """Return who goes into the next transaction: the first who comes and whoever waits.
+
+        After a crowded one it waits a little for those whom it answered, who come back if they have
+        more to send: the slower the disk, the more are to go in at once.
+        """
+        tickets = [self._queue.get()]
+        self._take(tickets)
+        if len(tickets) < self._answered and None not in tickets:
+            time.sleep(min(self._took * _LINGER, _MAX_LINGER))
+            self._take(tickets)
+        return tickets
+
+    def _take(self, tickets: list[Ticket | None]) -> None:
+        """Add whoever waits."""
+        try:
+            while len(tickets) < self._config.max_group:
+                tickets.append(self._queue.get_nowait())
+        except Empty:
+            pass
 
     def _commit(self, tickets: list[Ticket]) -> None:
         """Commit one transaction and tell those who wait for it."""
@@ -142,7 +163,8 @@ class Writer:
             error, reason = StoreError("the commit failed"), where(exc)
         self._outages.tell("commit", reason)
         if tickets[0].submission is not None:
-            self._metrics.commit_seconds.observe(time.perf_counter() - started)
+            self._took, self._answered = time.perf_counter() - started, len(tickets)
+            self._metrics.commit_seconds.observe(self._took)
             self._metrics.group_size.observe(len(tickets))
         for ticket in tickets:
             ticket.settle(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -23,6 +24,11 @@ from .ingest import PATH
 from .problems import CONTENT_TYPE, DETAILS, problem_body
 
 THREADS = 8
+"""None of them waits for a commit; more would wait for the interpreter, and so for each other."""
+
+SWITCH_SECONDS = 0.001
+"""How long a thread may keep the interpreter from the writer, for whose commit all others wait."""
+
 CONNECTIONS = 1000
 MAX_HEADER = 16 * 1024
 TAKES_IN = ("POST", PATH)
@@ -231,6 +237,7 @@ def make_server(app: Flask, listening: socket.socket) -> BaseWSGIServer:
 
     Its input buffer holds more than the largest body, so no body is spooled to a file.
     """
+    sys.setswitchinterval(SWITCH_SECONDS)
     server: Any = create_server(
         app,
         sockets=[listening],

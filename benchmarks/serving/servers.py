@@ -30,7 +30,7 @@ _SETTINGS = {
 """PostgreSQL's own defaults, where those of the tests differ."""
 
 
-def serve(store: str, keys: str) -> None:
+def serve(store: str, keys: str, flood_limit: str) -> None:
     """Be a collector that also answers requests it only parses."""
     import msgspec
     from flask import Response, request
@@ -39,7 +39,8 @@ def serve(store: str, keys: str) -> None:
     from deniable.collector.config import Config
     from deniable.collector.server import listen, make_server, socket_url
 
-    app = create_app(Config(store, tuple(map(make_survey, SURVEYS)), keys=keys))
+    surveys = tuple(map(make_survey, SURVEYS))
+    app = create_app(Config(store, surveys, keys=keys, flood_limit=flood_limit))
     outcome = b'{"accepted":%d,"duplicate":0,"rejected":[]}' % QUESTIONS
 
     @app.post(PARSE_ONLY)
@@ -82,9 +83,9 @@ def _status(path: str, name: str) -> float:
 
 
 @contextmanager
-def running(store: str, keys: Path) -> Iterator[Running]:
+def running(store: str, keys: Path, flood_limit: str = "60 per minute") -> Iterator[Running]:
     """Start a collector; it is gone afterwards, whatever happens."""
-    command = [*PROGRAM, "server", store, str(keys)]
+    command = [*PROGRAM, "server", store, str(keys), flood_limit]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         output = cast("IO[str]", process.stdout)
         try:
