@@ -20,6 +20,8 @@ from .alternatives import Alternative, alternatives_section
 from .reading import beyond
 from .render import Record, Section
 
+_REFUSED = "REFUSED: devices and collectors that know the old edition will not take it."
+
 CROWDS = (10**4, 10**5, 10**6, 10**7)
 """Devices for which standard errors are printed."""
 
@@ -260,7 +262,7 @@ class SurveyDiff:
         ]
         notes = (
             "new epsilon: spent on top by a device that answered the old edition.",
-            "REFUSED: devices and collectors that know the old edition will not take it.",
+            *((_REFUSED,) if self.refused else ()),
             *(
                 f"{change.question}: {beyond(change.new_epsilon)}."
                 for change in self.changes

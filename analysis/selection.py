@@ -68,9 +68,8 @@ def which_survey(states: Sequence[PeriodState], question: str, survey: str | Non
     if not asking:
         names = sorted({state.question for state in states})
         where = "" if survey is None else f" in survey {survey}"
-        nothing = "nobody has reported anything yet" if survey is None else "nothing of it is there"
-        there = f"there are {_some(names)}" if names else nothing
-        raise SourceError(f"there is no question {question}{where}; {there}")
+        there = f"; there are reports of {_some(names)}" if names else ""
+        raise SourceError(f"nobody has reported {question}{where} yet{there}")
     return asking[0]
 
 

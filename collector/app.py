@@ -36,7 +36,7 @@ def create_app(config: Config) -> Flask:
     """
     app = Flask(__name__, static_folder=None)
     collector = Collector(config)
-    install_handlers(app, collector.metrics.refused)
+    install_handlers(app, collector.metrics.refused, collector.outages)
     app.extensions[EXTENSION] = collector
     app.extensions[BEGUN] = starter(collector)
     _refuse_forks(app)

@@ -22,16 +22,20 @@ from sqlite_utils import Database
 from deniable.protocol.errors import StoreError
 
 from .catalogue import newest_edition
+from .counted import counted
 from .store.backup_mark import is_backup, mark_backup
 from .store.base import BatchPart, Reader, Registered, Released, Settled, Store, Transaction
 from .store.migrations import MIGRATIONS
 from .store.sqlite import SQLiteStore, migrate
+from .store.sqlite_errors import wrapped
 from .store.sqlite_reading import Reading
 
 Views = Callable[[], AbstractContextManager[Reader]]
 Name = tuple[str, str, int]
 Numbers = Mapping[Name, int]
 """The number of a question version, by survey, question and version."""
+
+_GIVE_ONE = "give a file that deniable-collector backup wrote"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +48,10 @@ class Copied:
     tokens: int
 
     def __str__(self) -> str:
-        return (
-            f"{self.tallies} released tallies, {self.parts} parts of sealed batches,"
-            f" {self.questions} questions, {self.tokens} tokens"
-        )
+        tallies = f"{self.tallies} released {'tally' if self.tallies == 1 else 'tallies'}"
+        parts = counted(self.parts, "part") + " of sealed batches"
+        rest = f"{counted(self.questions, 'question')}, {counted(self.tokens, 'token')}"
+        return f"{tallies}, {parts}, {rest}"
 
 
 def write_backup(store: Store, path: Path) -> Copied:
@@ -82,7 +86,7 @@ def open_backup(path: Path) -> Iterator[Reader]:
         If it is no backup, damaged, or written by a newer deniable.
     """
     if not path.is_file():
-        raise StoreError(f"{path}: there is no such file")
+        raise StoreError(f"{path}: there is no such file; {_GIVE_ONE}")
     try:
         with closing(_connect(path)) as file:
             if not is_backup(file):
@@ -92,7 +96,11 @@ def open_backup(path: Path) -> Iterator[Reader]:
             with _current(path, file) as connection:
                 yield Reading(connection)
     except sqlite3.Error as exc:
-        raise StoreError(f"{path}: {exc}") from exc
+        if exc.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+            raise StoreError(f"{path}: {exc}; {_GIVE_ONE}") from exc
+        if exc.sqlite_errorcode == sqlite3.SQLITE_CORRUPT:
+            raise StoreError(f"{path}: is damaged; take another backup") from exc
+        raise wrapped(path, exc) from exc
 
 
 def copy_records(views: Views, tx: Transaction) -> Copied:

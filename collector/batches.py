@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from heapq import merge
+from itertools import islice
+from operator import attrgetter
 
 from deniable.protocol.question import Question
 from deniable.protocol.sealed_batch import MAX_PART, SealedBatch
 from deniable.protocol.sealing import SealedResponse, SealingKey, sealed_size
 
-from .keys import KeyRing
-from .scope_key import Place
-from .store.base import BatchPart, PendingKey, Scope, Settled, Transaction
+from .store.base import BatchPart, Settled
 
 _HEAD = 4
 """Bytes that tell the length of the key's id, one, and of the ciphertext, three."""
@@ -47,27 +48,36 @@ def unpack(packed: bytes) -> SealedResponse:
     return SealedResponse(packed[_HEAD:middle].decode(), packed[middle:end])
 
 
-def _ciphertext(packed: bytes) -> bytes:
-    return unpack(packed).ciphertext
+def batch_parts(question: Question, place: Settled, reports: list[bytes]) -> Iterator[BatchPart]:
+    """Yield the parts of a batch of reports as they waited.
 
-
-def batch_parts(
-    tx: Transaction, keys: KeyRing, question: Question, key: PendingKey, place: Settled
-) -> Iterator[BatchPart]:
-    """Yield the parts of a batch.
-
-    Raises
-    ------
-    MissingKeyError, UnreadableError
+    A batch may be most of what fits into memory, so each report is in it once: ``reports`` is
+    emptied on the way.
     """
-    where = Place(question.hash, key.period, key.segment)
-    opened = keys.of(Scope.of(question, key.period)).report_opener(where)
-    reports = [opened(waiting) for waiting in tx.sealed(key)]
-    reports.sort(key=_ciphertext)
     n = len(reports)
+    ordered = _in_order(reports)
     parts = -(-n // MAX_PART)
     for part in range(parts):
-        some = tuple(map(unpack, reports[part * MAX_PART : (part + 1) * MAX_PART]))
-        batch = SealedBatch(question, key.period, key.segment, n, some, part, parts, place.batch)
+        some = tuple(islice(ordered, MAX_PART))
+        batch = SealedBatch(
+            question, place.period, place.segment, n, some, part, parts, place.batch
+        )
         document = json.dumps(batch.document(), ensure_ascii=False, separators=(",", ":"))
         yield BatchPart(place, n, part, parts, document)
+
+
+def _in_order(reports: list[bytes]) -> Iterator[SealedResponse]:
+    """Take reports out of a list, sorted by ciphertext, and by key where two are the same."""
+    by_key: dict[str, list[bytes]] = {}
+    while reports:
+        report = unpack(reports.pop())
+        by_key.setdefault(report.key_id, []).append(report.ciphertext)
+    runs = [_taken(key_id, by_key[key_id]) for key_id in sorted(by_key)]
+    return merge(*runs, key=attrgetter("ciphertext"))
+
+
+def _taken(key_id: str, ciphertexts: list[bytes]) -> Iterator[SealedResponse]:
+    """Take the ciphertexts of one key out of a list, the smallest first."""
+    ciphertexts.sort(reverse=True)
+    while ciphertexts:
+        yield SealedResponse(key_id, ciphertexts.pop())

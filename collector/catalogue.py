@@ -1,7 +1,8 @@
 """Every question a collector knows, and how a new edition of a survey joins them.
 
 What was loaded once stays accepted until it expires, for devices run last year's app. What must
-never change: a (question, version) keeps its hash, and its min_crowd only rises.
+never change: a (question, version) keeps its hash, and its min_crowd only rises; a sealing key
+keeps its bytes, and one that expired stays expired.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Catalogue:
         self.surveys: Mapping[str, KnownSurvey] = {survey.id: survey for survey in surveys}
         self.questions: dict[str, dict[str, dict[int, Registered]]] = {}
         self.by_id: dict[int, Registered] = {}
+        self._sealing_keys: dict[str, tuple[SealingKey, ...]] = {}
         for entry in questions:
             question = entry.question
             versions = self.questions.setdefault(question.survey, {}).setdefault(question.id, {})
@@ -48,25 +50,29 @@ class Catalogue:
 
     def sealing_keys(self, survey: str) -> tuple[SealingKey, ...]:
         """Return the public keys of a survey's newest edition."""
-        return newest_edition(self.surveys[survey]).sealing_keys
+        keys = self._sealing_keys.get(survey)
+        if keys is None:
+            keys = self._sealing_keys[survey] = newest_edition(self.surveys[survey]).sealing_keys
+        return keys
 
     def closes(self, scope: Scope) -> datetime | None:
         """Return when the last question of a scope closes; None if no question fits it."""
         period = parse_period(scope.period)
+        return max((entry.question.closes(period) for entry in self.within(scope)), default=None)
+
+    def within(self, scope: Scope) -> list[Registered]:
+        """Return the question versions that may have answers in a scope.
+
+        One that expires sooner than it did is among them: what was counted before counts.
+        """
+        kind = parse_period(scope.period).kind
         known = self.questions.get(scope.survey, {})
         if scope.question:
             versions = known.get(scope.question, {})
             entries = [versions[scope.version]] if scope.version in versions else []
         else:
             entries = [entry for versions in known.values() for entry in versions.values()]
-        return max(
-            (
-                entry.question.closes(period)
-                for entry in entries
-                if entry.question.period == period.kind and entry.question.asks_in(period)
-            ),
-            default=None,
-        )
+        return [entry for entry in entries if entry.question.period == kind]
 
 
 def newest_edition(known: KnownSurvey) -> Survey:
@@ -80,9 +86,12 @@ def register(tx: Transaction, survey: Survey) -> None:
     Raises
     ------
     ParameterError
-        If a question changed under its version, its version fell, or its min_crowd fell.
+        If a question changed under its version, its version fell, or its min_crowd fell, or a
+        sealing key came back or became another.
     """
     catalogue = Catalogue.read(tx)
+    if fault := key_contradiction(survey, catalogue):
+        raise ParameterError(f"survey {survey.id}: {fault}")
     known = catalogue.questions.get(survey.id, {})
     for question in survey.questions.values():
         if fault := contradiction(question, known.get(question.id, {})):
@@ -106,5 +115,29 @@ def contradiction(question: Question, versions: Mapping[int, Registered]) -> str
     if question.hash != before.hash:
         return f"changed under version {question.version}; raise the version"
     if question.min_crowd < before.min_crowd:
-        return f"min_crowd fell from {before.min_crowd} to {question.min_crowd}; it may only rise"
+        fell = f"min_crowd fell from {before.min_crowd} to {question.min_crowd}; it may only rise"
+        return f"{fell}: write {before.min_crowd} again"
+    return ""
+
+
+def key_contradiction(survey: Survey, catalogue: Catalogue) -> str:
+    """Say why an edition's sealing keys cannot follow those of the last one, or nothing.
+
+    So a replica that starts with an older file brings no key back that was given up.
+    """
+    if survey.id not in catalogue.surveys:
+        return ""
+    before = {key.id: key for key in catalogue.sealing_keys(survey.id)}
+    for key in survey.sealing_keys:
+        known = before.get(key.id, key)
+        if (key.suite, key.public) != (known.suite, known.public):
+            return (
+                f"sealing_keys: {key.id} is another key than the one loaded before under that id;"
+                " give it an id of its own"
+            )
+        if key.live and not known.live:
+            return (
+                f"sealing_keys: {key.id} is {key.state} here and expired in the edition loaded"
+                " before, which is for good; load the newest file, or make a new key"
+            )
     return ""

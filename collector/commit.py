@@ -149,11 +149,21 @@ class Writer:
         """Commit one transaction and tell those who wait for it."""
         if not tickets:
             return
+        started = time.perf_counter()
+        submitted = tickets[0].submission is not None
+        error = (self._lack_of_room() if submitted else None) or self._attempt(tickets)
+        if submitted:
+            self._took, self._answered = time.perf_counter() - started, len(tickets)
+            self._metrics.commit_seconds.observe(self._took)
+            self._metrics.group_size.observe(len(tickets))
+        for ticket in tickets:
+            ticket.settle(error)
+
+    def _attempt(self, tickets: list[Ticket]) -> DeniableError | None:
+        """Run one transaction; return what was in its way."""
         error: DeniableError | None = None
         reason = None
-        started = time.perf_counter()
         try:
-            self._check_headroom()
             self._transact(tickets)
         except StoreError as exc:
             error, reason = exc, str(exc)
@@ -162,12 +172,7 @@ class Writer:
         except Exception as exc:
             error, reason = StoreError("the commit failed"), where(exc)
         self._outages.tell("commit", reason)
-        if tickets[0].submission is not None:
-            self._took, self._answered = time.perf_counter() - started, len(tickets)
-            self._metrics.commit_seconds.observe(self._took)
-            self._metrics.group_size.observe(len(tickets))
-        for ticket in tickets:
-            ticket.settle(error)
+        return error
 
     def _transact(self, tickets: list[Ticket]) -> None:
         """Run one transaction, again while other processes count the same devices."""
@@ -189,11 +194,20 @@ class Writer:
             else:
                 return
 
-    def _check_headroom(self) -> None:
+    def _lack_of_room(self) -> StoreError | None:
+        """Return why the disk takes no reports; a job may run, for a release makes room."""
         now = time.monotonic()
         if now < self._headroom_until:
-            return
-        free = self._store.free_bytes()
-        if free is not None and free < self._config.min_free_bytes:
-            raise StoreError("the disk is almost full")
+            return None
+        reason = None
+        try:
+            free = self._store.free_bytes()
+            if free is not None and free < self._config.min_free_bytes:
+                reason = "the disk is almost full"
+        except StoreError as exc:
+            reason = str(exc)
+        self._outages.tell("taking in reports", reason)
+        if reason is not None:
+            return StoreError(reason)
         self._headroom_until = now + _HEADROOM_SECONDS
+        return None

@@ -12,6 +12,9 @@ from deniable.protocol.survey import Survey
 STOP_TIMEOUT = 30.0
 """Seconds that requests under way have to end, unless told otherwise."""
 
+MAX_SECONDS = 86_400.0
+"""The longest time that anything is given to wait: a day."""
+
 
 def utc_now() -> datetime:
     """Return the time of the machine's clock."""
@@ -73,15 +76,12 @@ class Config:
 
     def __post_init__(self) -> None:
         """Check every field."""
-        import limits  # slow to load, and every command reads the defaults above
-
-        try:
-            limits.parse(self.flood_limit)
-        except ValueError:
-            text = "flood_limit must be like '60 per minute'"
-            raise ParameterError(f"{text}: {self.flood_limit}") from None
-        if self.release_every < 0:
-            raise ParameterError(f"release_every must not be negative: {self.release_every}")
+        _check_surveys(self.surveys)
+        if _rate_amount(self.flood_limit) < 1:
+            text = "flood_limit must be like '60 per minute', at least 1"
+            raise ParameterError(f"{text}: {self.flood_limit}")
+        for name in ("release_every", "commit_timeout"):
+            check_seconds(name, getattr(self, name))
         if self.max_advance <= timedelta(0):
             raise ParameterError(f"max_advance must be positive: {self.max_advance}")
         for name in ("queue_bound", "max_group", "commit_timeout", "max_devices_per_period"):
@@ -89,7 +89,39 @@ class Config:
                 raise ParameterError(f"{name} must be positive: {getattr(self, name)}")
         if self.min_free_bytes < 0:
             raise ParameterError(f"min_free_bytes must not be negative: {self.min_free_bytes}")
-        names = [survey.id for survey in self.surveys]
-        for name in names:
-            if names.count(name) > 1:
-                raise ParameterError(f"survey {name} is given twice; keep its newest edition")
+
+
+def check_seconds(name: str, seconds: float) -> None:
+    """Refuse a time that no thread can wait for.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if not 0 <= seconds <= MAX_SECONDS:  # NaN is in no range
+        raise ParameterError(f"{name} must be in 0..{MAX_SECONDS:.0f} seconds: {seconds}")
+
+
+def _rate_amount(rate: str) -> int:
+    """Return how many requests a rate lets through; 0 if it is none."""
+    import limits  # slow to load, and every command reads the defaults above
+
+    try:
+        parsed = limits.parse(rate)
+    except ValueError:
+        return 0
+    return parsed.amount if parsed.get_expiry() > 0 else 0
+
+
+def _check_surveys(surveys: object) -> None:
+    """Refuse what was not loaded, and what is there twice."""
+    fix = "give Config(surveys=(load_survey('survey.toml'),)), of deniable.protocol.survey"
+    if not isinstance(surveys, tuple | list):
+        raise ParameterError(f"surveys must be a tuple; {fix}")
+    names = []
+    for survey in surveys:
+        if not isinstance(survey, Survey):
+            raise ParameterError(f"surveys holds a {type(survey).__name__}, no survey; {fix}")
+        if survey.id in names:
+            raise ParameterError(f"survey {survey.id} is given twice; keep its newest edition")
+        names.append(survey.id)

@@ -25,6 +25,8 @@ from .problems import HTTPProblem, unavailable
 
 LOG = logging.getLogger("deniable.collector")
 
+_UNCOUNTED = "the flood limit cannot be checked"
+
 
 class WindowStorage(Storage):
     """Fixed windows in memory, swept once a window.
@@ -102,6 +104,7 @@ class FloodLimit:
         self._limiter = open_limiter(config.flood_storage)
         self._place = without_password(config.flood_storage)
         self._down = False
+        self._trying = threading.Lock()
 
     def check(self, survey: str, device: bytes) -> None:
         """Count one request of a device.
@@ -111,6 +114,17 @@ class FloodLimit:
         HTTPProblem
             429 if it sent too many, 503 if they cannot be counted.
         """
+        if not self._down:
+            self._count(survey, device)
+        elif self._trying.acquire(blocking=False):  # so that not every thread waits in vain
+            try:
+                self._count(survey, device)
+            finally:
+                self._trying.release()
+        else:
+            raise unavailable(_UNCOUNTED)
+
+    def _count(self, survey: str, device: bytes) -> None:
         message = length_prefixed(survey.encode(), device)
         try:
             name = hmac.digest(self._key(), message, hashlib.sha256).hex()
@@ -118,7 +132,7 @@ class FloodLimit:
             reset = 0.0 if free else self._window_end(name)
         except (StorageError, StoreError) as exc:
             self._tell(exc)
-            raise unavailable("the flood limit cannot be checked") from None
+            raise unavailable(_UNCOUNTED) from None
         self._tell(None)
         if free:
             return

@@ -23,7 +23,10 @@ MEMORY = "memory://"
 _TIMEOUT_SECONDS = 0.4
 """To connect, and again to be answered: one request waits for both."""
 
-_WRONG = "flood_storage must be memory:// or redis://HOST or valkey://HOST"
+_WRONG = (
+    "flood_storage must be memory://, or redis://HOST/0, rediss://, valkey:// or valkeys://,"
+    " with a number for the database and % escapes in a password"
+)
 _MISSING = "redis is not installed; pip install 'deniable[redis]'"
 
 
@@ -37,9 +40,7 @@ def open_limiter(location: str) -> Limiter:
     MissingExtraError
     """
     shared = location != MEMORY
-    url = redis_url(location) if shared else f"deniable+{MEMORY}"
-    if url is None:
-        raise ParameterError(_WRONG)
+    url = _redis_url(location) if shared else f"deniable+{MEMORY}"
     options = _redis_options() if shared else {}
     limiter = Limiter(
         _no_key,
@@ -82,9 +83,7 @@ def flood_storage_persists(location: str) -> bool | None:
     """
     if location == MEMORY:
         return False
-    url = redis_url(location)
-    if url is None:
-        raise ParameterError(_WRONG)
+    url = _redis_url(location)
     options = _redis_options()
     import redis
 
@@ -97,14 +96,26 @@ def flood_storage_persists(location: str) -> bool | None:
             client.ping()
             settings: Any = client.config_get("save", "appendonly")
         except redis.AuthenticationError as exc:
-            raise StoreError(f"{without_password(location)}: refuses the password") from exc
+            text = "refuses the password; check the URL"
+            raise StoreError(f"{without_password(location)}: {text}") from exc
         except redis.ResponseError:  # CONFIG is not permitted, or renamed
             return None
         except redis.RedisError as exc:
-            raise StoreError(f"{without_password(location)}: cannot be reached") from exc
+            text = "cannot be reached; start it, or check the URL"
+            raise StoreError(f"{without_password(location)}: {text}") from exc
     if not {"save", "appendonly"} <= set(settings):
         return None
     return bool(settings["save"]) or settings["appendonly"] != "no"
+
+
+def _redis_url(location: str) -> str:
+    try:
+        url = redis_url(location)
+    except ParameterError:
+        url = None
+    if url is None:
+        raise ParameterError(_WRONG)
+    return url
 
 
 def _redis_options() -> dict[str, Any]:

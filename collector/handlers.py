@@ -15,13 +15,21 @@ from werkzeug.exceptions import HTTPException
 
 from deniable.protocol.errors import StoreError
 
+from .outages import Outages
 from .problems import CONTENT_TYPE, DETAILS, HTTPProblem, problem_body, unavailable, where
 
 LOG = logging.getLogger("deniable.collector")
 
 
-def install_handlers(app: Flask, refused: Callable[[int], None]) -> None:
-    """Answer every error of an app with a problem, and tell ``refused`` its status."""
+READING = "answering from the store"
+"""What an outage is called that keeps requests from being answered."""
+
+
+def install_handlers(app: Flask, refused: Callable[[int], None], outages: Outages) -> None:
+    """Answer every error of an app with a problem, and tell ``refused`` its status.
+
+    That the store cannot be used is told once; whoever then reads from it tells ``outages``.
+    """
 
     def answer(problem: HTTPProblem) -> Response:
         refused(problem.status)
@@ -35,7 +43,7 @@ def install_handlers(app: Flask, refused: Callable[[int], None]) -> None:
         return answer(HTTPProblem(500, "the collector failed; its log says where"))
 
     def store_failed(exc: StoreError) -> Response:
-        LOG.error("%s", exc)
+        outages.tell(READING, str(exc))
         return answer(unavailable("the store cannot be used now"))
 
     app.register_error_handler(HTTPProblem, answer)

@@ -21,7 +21,7 @@ from .begun import BEGUN, Begun, Intake
 from .documents import Outcome, Rejection
 from .keys import ClosedScopeError, MissingKeyError
 from .problems import DETAILS, HTTPProblem, unavailable
-from .rules import Entry, Rules, reject
+from .rules import Entry, reject
 from .service import Collector
 from .shuffler import Part, Submission
 from .store.base import Scope
@@ -98,11 +98,12 @@ def begin(collector: Collector, environ: Mapping[str, Any]) -> Intake:
     """
     collector.check_app_key(environ.get(_APP_KEY))
     envelope = read_envelope(environ)
-    rules = _rules(collector, envelope)
+    _check_survey(collector, envelope.survey)
     collector.flood.check(envelope.survey, envelope.device)
-    entries, rejections = _judge(collector, rules, envelope)
+    entries, rejections = _judge(collector, envelope)
     if any(rejection.code in _NEWS for rejection in rejections):
-        entries, rejections = _judge(collector, _newest_rules(collector, envelope), envelope)
+        _learn(collector)
+        entries, rejections = _judge(collector, envelope)
     submission = Submission(envelope.period.key, envelope.segment, [])
     _tag(collector, envelope.device, entries, submission)
     ticket = None
@@ -132,29 +133,27 @@ def finish(collector: Collector, intake: Intake) -> Outcome:
     return Outcome(submission.accepted, submission.duplicate, rejections)
 
 
-def _rules(collector: Collector, envelope: Envelope) -> Rules:
+def _check_survey(collector: Collector, survey: str) -> None:
+    """Refuse a survey that no process loaded, before anything is made or counted for it."""
     try:
-        rules = collector.editions.rules(envelope.survey, envelope.period)
+        known = collector.editions.knows(survey)
     except StoreError:
         raise unavailable("the surveys cannot be read now") from None
-    if rules is None:
+    if not known:
         raise HTTPProblem(404, "survey: this collector does not know it")
-    return rules
 
 
-def _newest_rules(collector: Collector, envelope: Envelope) -> Rules:
-    """Return the rules that any replica knows by now, for what is refused is never sent again."""
+def _learn(collector: Collector) -> None:
+    """Hear what any replica knows by now, for what is refused is never sent again."""
     try:
         collector.editions.learn()
     except StoreError:
         raise unavailable("the surveys cannot be read now") from None
-    return _rules(collector, envelope)
 
 
-def _judge(
-    collector: Collector, rules: Rules, envelope: Envelope
-) -> tuple[list[Entry], list[Rejection]]:
+def _judge(collector: Collector, envelope: Envelope) -> tuple[list[Entry], list[Rejection]]:
     now, watermark = collector.config.clock(), collector.writer.watermark
+    rules = collector.editions.rules(envelope.survey, envelope.period)
     return rules.judge(envelope.reports, envelope.segment, now, watermark)
 
 

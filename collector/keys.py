@@ -2,7 +2,8 @@
 
 A key is random and stands in a key store of its own, outside the database and its backups. It is
 destroyed when everything it encrypts has left the shuffler: then no one can tell whose ledger row
-was whose, and no old copy of the database can be opened or released again. What must never
+was whose, and no old copy of the database can be opened. What left before is remembered beside it
+(``remembered``), so that none is released again. What must never
 change: a key is durable before the first row it names, and a missing one is never replaced while
 rows remain.
 """
@@ -19,9 +20,11 @@ from deniable.protocol.errors import StoreError
 
 from .keystore import open_keystore
 from .keystore.base import KeyStore
+from .ownership import claim, owners, refuse_foreign
 from .scope_key import KEY_BYTES, ScopeKey
 from .store import Store
 from .store.base import Scope, ScopeRow
+from .turns import Turns
 
 LOG = logging.getLogger("deniable.collector")
 
@@ -51,6 +54,7 @@ class KeyRing:
         self._row = row
         self._lock = threading.Lock()
         self._keys: dict[Scope, tuple[bytes, ScopeKey]] = {}
+        self._turns = Turns(places.location, self._lock)
 
     def of(self, scope: Scope) -> ScopeKey:
         """Return the key of a scope, made if the scope has no row yet.
@@ -115,15 +119,16 @@ class KeyRing:
         self.places.close()
 
     def _obtain(self, scope: Scope) -> tuple[bytes, ScopeKey]:
-        with self._lock:
-            held = self._keys.get(scope)
-            if held is None:
-                row = self._row(scope)
-                if row is not None and row.closed:
-                    raise ClosedScopeError(f"{scope.name} is closed")
-                key = self._make(scope) if row is None else self._fitting(scope, row)
-                held = self._keys[scope] = key, ScopeKey(scope, key)
-            return held
+        with self._turns.turn(MissingKeyError, ClosedScopeError):
+            return self._keys.get(scope) or self._look(scope)
+
+    def _look(self, scope: Scope) -> tuple[bytes, ScopeKey]:
+        row = self._row(scope)
+        if row is not None and row.closed:
+            raise ClosedScopeError(f"{scope.name} is closed")
+        key = self._make(scope) if row is None else self._fitting(scope, row)
+        held = self._keys[scope] = key, ScopeKey(scope, key)
+        return held
 
     def _make(self, scope: Scope) -> bytes:
         return self.places.put_if_absent(scope.name, os.urandom(KEY_BYTES))
@@ -143,13 +148,21 @@ class KeyRing:
         )
 
 
-def open_keys(store: Store, location: str | None = None) -> KeyRing:
+def open_keys(store: Store, location: str | None = None, *, claiming: bool = True) -> KeyRing:
     """Return the keys of a store, in a place of their own.
+
+    Parameters
+    ----------
+    store : Store
+    location : str, optional
+    claiming : bool
+        Mark the place as the store's.
 
     Raises
     ------
     StoreError
-        If the place cannot be used, or the store names none and none was given.
+        If the place cannot be used or is another store's, or the store names none and none was
+        given.
     """
 
     def row(scope: Scope) -> ScopeRow | None:
@@ -162,4 +175,27 @@ def open_keys(store: Store, location: str | None = None) -> KeyRing:
     if store.is_at(location):
         text = "keys: this is the store's own database; give another place with --keys"
         raise StoreError(text)
-    return KeyRing(open_keystore(location), row)
+    ring = KeyRing(open_keystore(location), row)
+    try:
+        with store.read() as reader:
+            identity = reader.identity()
+        refuse_foreign(ring.places, identity)
+        if claiming:
+            claim(ring.places, identity)
+    except BaseException:
+        ring.close()
+        raise
+    return ring
+
+
+def claim_if_known(store: Store, ring: KeyRing) -> bool:
+    """Mark a place as the store's if it bears its mark or a key of it; return whether it does.
+
+    For who may have forgotten which place it is.
+    """
+    with store.read() as reader:
+        identity, scopes = reader.identity(), reader.open_scopes()
+    known = identity in owners(ring.places) or not all(map(ring.missing, scopes))
+    if known:
+        claim(ring.places, identity)
+    return known

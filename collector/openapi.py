@@ -58,7 +58,7 @@ _REFUSALS = {
     413: "The body is too large, as sent or inflated.",
     415: "The content type or encoding is not spoken here.",
     422: "JSON, but not a request; nothing of it counts.",
-    429: "Too many requests from this pseudonym.",
+    429: "Too many requests from this pseudonym, or for surveys that nobody loaded.",
     431: "The header is too large.",
     500: "The collector failed; its log says where.",
     501: "The transfer encoding is not spoken here.",

@@ -8,6 +8,7 @@ import msgspec
 from flask import Blueprint, Response, request
 
 from .documents import Batches, Periods, Tallies
+from .handlers import READING
 from .openapi import JSON, description_text
 from .problems import HTTPProblem, unavailable
 from .service import Collector
@@ -85,6 +86,12 @@ def _guard(blueprint: Blueprint, collector: Collector, scope: str) -> None:
     @blueprint.before_request
     def check_token() -> None:
         require_token(collector.store, request.headers.get("Authorization", ""), scope)
+
+    @blueprint.after_request
+    def tell(response: Response) -> Response:
+        if response.status_code == 200:  # the store was read
+            collector.outages.tell(READING, None)
+        return response
 
 
 def _add_released(blueprint: Blueprint, collector: Collector) -> None:

@@ -49,26 +49,18 @@ Entry = tuple[int, Slot, Counted]
 
 
 class Rules:
-    """The rules for one survey and period; made once, used by every request that names them."""
+    """The rules for one survey and period; made once, used by every request that names them.
+
+    A question is laid out for the first report that may count, so that a period nobody may report
+    for costs nothing, whoever names it.
+    """
 
     def __init__(self, catalogue: Catalogue, survey: str, period: Period) -> None:
         self._known = catalogue.questions.get(survey, {})
-        self._segments = frozenset(catalogue.surveys[survey].segments)
+        self._segments = catalogue.surveys[survey].segments
+        self._sealing_keys = partial(catalogue.sealing_keys, survey)
         self._period = period
-        asked = [
-            entry
-            for versions in self._known.values()
-            for entry in versions.values()
-            if entry.question.period == period.kind and entry.question.asks_in(period)
-        ]
-        sealed = any(entry.question.sealed for entry in asked)
-        keys = catalogue.sealing_keys(survey) if sealed else ()
-        self._slots = {
-            (entry.question.id, entry.question.version, entry.question.wire_hash): _slot(
-                entry, period, keys
-            )
-            for entry in asked
-        }
+        self._slots: dict[tuple[str, int, str], Slot] = {}
 
     def judge(
         self,
@@ -98,20 +90,20 @@ class Rules:
                 rejections.append(malformed(index))
                 continue
             slot = self._slots.get((report.question, report.version, report.hash))
-            if slot is None:
-                rejections.append(reject(index, self._why(report)))
-            elif future or stranger or slot.closes <= watermark:
-                closed = "period_closed" if slot.closes <= watermark else "segment"
-                rejections.append(reject(index, "period_future" if future else closed))
-            else:
-                try:
-                    entries.append((index, slot, slot.unpack(report.response)))
-                except ReportError as exc:
-                    rejections.append(Rejection(index, exc.code, exc.detail))
+            if slot is None or future or stranger or slot.closes <= watermark:
+                code = self._why(report, future, stranger, watermark)
+                if code:
+                    rejections.append(reject(index, code))
+                    continue
+                slot = self._lay_out(report)
+            try:
+                entries.append((index, slot, slot.unpack(report.response)))
+            except ReportError as exc:
+                rejections.append(Rejection(index, exc.code, exc.detail))
         return entries, rejections
 
-    def _why(self, report: Report) -> str:
-        """Return the code of a report that no slot fits."""
+    def _why(self, report: Report, future: bool, stranger: bool, watermark: datetime) -> str:
+        """Return the code of a report that cannot count, whatever its response, or nothing."""
         versions = self._known.get(report.question)
         if versions is None:
             return "unknown_question"
@@ -120,7 +112,23 @@ class Rules:
             return "wrong_version"
         if report.hash != entry.question.hash[:WIRE_HASH]:
             return "wrong_hash"
-        return "wrong_period" if entry.question.period != self._period.kind else "expired"
+        if entry.question.period != self._period.kind:
+            return "wrong_period"
+        if not entry.question.asks_in(self._period):
+            return "expired"
+        if future:
+            return "period_future"
+        if entry.question.closes(self._period) <= watermark:
+            return "period_closed"
+        return "segment" if stranger else ""
+
+    def _lay_out(self, report: Report) -> Slot:
+        """Return the slot of a report that may count."""
+        entry = self._known[report.question][report.version]
+        keys = self._sealing_keys() if entry.question.sealed else ()
+        slot = _slot(entry, self._period, keys)
+        self._slots[report.question, report.version, report.hash] = slot
+        return slot
 
 
 def reject(index: int, code: str) -> Rejection:

@@ -5,11 +5,13 @@ From the key K, 32 random bytes, with HMAC-SHA-256 over length-prefixed fields:
 =========  ====================================================================================
 tag        survey, period, question, version, pseudonym: the first 16 bytes name a ledger row
 check      ``deniable/1``, ``check``: 8 bytes that tell this key from another
-tally      ``deniable/1``, ``tally``, place: AES-256-GCM key of one tally's cells, bound to n
+tally      ``deniable/1``, ``tally``, place: AES-256-GCM key of one tally's cells
 report     ``deniable/1``, ``report``, place: AES-256-GCM key of one tally's sealed reports
 =========  ====================================================================================
 
-No survey's id holds a slash, so a tag is never another's key.
+No survey's id holds a slash, so a tag is never another's key. The associated data of a tally is
+``<shard>:<n>`` in decimal digits, so that no row passes for another shard's or for a larger crowd;
+that of a report is empty.
 
 What must never change while a store holds rows: this table. A nonce is 12 fresh random bytes for
 each encryption and stands before the ciphertext; a tally has a key of its own, so even a commit
@@ -71,18 +73,18 @@ class ScopeKey:
         """Return the name of a device's ledger row; pseudonyms are of one length."""
         return hmac.digest(self._key, self._prefix + device, hashlib.sha256)[:TAG_BYTES]
 
-    def seal_tally(self, place: Place, n: int, cells: bytes) -> bytes:
-        """Encrypt the cells of a tally of ``n`` reports, under a fresh nonce."""
-        return _seal(self._cipher(b"tally", place), cells, str(n).encode())
+    def seal_tally(self, place: Place, shard: int, n: int, cells: bytes) -> bytes:
+        """Encrypt the cells of a tally's shard, of ``n`` reports, under a fresh nonce."""
+        return _seal(self._cipher(b"tally", place), cells, b"%d:%d" % (shard, n))
 
-    def open_tally(self, place: Place, n: int, sealed: bytes) -> bytes:
-        """Return the cells of a tally.
+    def open_tally(self, place: Place, shard: int, n: int, sealed: bytes) -> bytes:
+        """Return the cells of a tally's shard.
 
         Raises
         ------
         UnreadableError
         """
-        return self._open(self._cipher(b"tally", place), sealed, str(n).encode())
+        return self._open(self._cipher(b"tally", place), sealed, b"%d:%d" % (shard, n))
 
     def seal_reports(self, place: Place, reports: list[bytes]) -> list[bytes]:
         """Encrypt sealed reports, each under a nonce of its own."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import socket
 import sys
@@ -216,7 +217,18 @@ def listen(host: str, port: int) -> socket.socket:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         return socket.create_server(address, family=family, backlog=CONNECTIONS)
     except OSError as exc:
-        raise ParameterError(f"cannot listen on {host}:{port}: {exc.strerror}") from exc
+        text = f"cannot listen on {host}:{port}: {exc.strerror}"
+        raise ParameterError(f"{text}; {_listening_fix(exc)}") from exc
+
+
+def _listening_fix(exc: OSError) -> str:
+    if isinstance(exc, socket.gaierror) or exc.errno == errno.EADDRNOTAVAIL:
+        return "give an address of this machine: --host 127.0.0.1, or 0.0.0.0 for all"
+    if exc.errno == errno.EADDRINUSE:
+        return "choose another --port, or stop what listens there"
+    if exc.errno == errno.EACCES:
+        return "choose a --port above 1023"
+    return "check --host and --port"
 
 
 def socket_url(listening: socket.socket) -> str:

@@ -4,36 +4,35 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from deniable.protocol.errors import StoreError
 from deniable.protocol.survey import Survey
 
 from .app_key import AppKeys
+from .beginning import begin_watermark
 from .catalogue import Catalogue, register
 from .commit import Writer
 from .config import Config
 from .editions import Editions
 from .flood import FloodLimit, flood_key
-from .keys import KeyRing, MissingKeyError, open_keys
+from .keys import open_keys
 from .metrics import Metrics
 from .outages import Outages
+from .plain import encrypt_plain
 from .problems import where
 from .readiness import Readiness
 from .release import SWEEP, Closing, close_periods, destroy_keys
-from .scope_key import Place
 from .standing import checks_of
 from .store import open_store
-from .store.base import Destroyed, Pending, Scope, Settled, Transaction
+from .store.base import Scope, Transaction
 
 LOG = logging.getLogger("deniable.collector")
 
 _SKEW = timedelta(minutes=10)
 """How far the clocks of replicas may be apart before it is told."""
-
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 class Collector:
@@ -52,6 +51,7 @@ class Collector:
         self.outages = Outages()
         self.app_keys = None if config.app_keys is None else AppKeys.load(config.app_keys)
         self._doubted = False
+        self._in_the_clear: set[Scope] = set()
         self._stop = threading.Event()
         with ExitStack() as stack:
             self.store = open_store(config.store)
@@ -61,12 +61,12 @@ class Collector:
             stack.callback(self.keys.close)
             self.flood = FloodLimit(config, flood_key(config, self.keys.places))
             with self.store.transaction() as tx:
-                if tx.watermark() == _BEGINNING:
-                    tx.raise_watermark(config.clock())  # what was closed before stays closed
+                begin_watermark(tx, config.clock())
                 for survey in config.surveys:
                     register(tx, survey)
                 self.editions = Editions(self.store, tx, self.outages)
-                _encrypt_plain(tx, self.catalogue, self.keys)
+                plain = encrypt_plain(tx, self.catalogue, self.keys)
+            self._tell_of_plain(plain)
             self._warn()
             self.writer = Writer(self.store, config, self.metrics)
             stack.callback(self.writer.close)
@@ -113,8 +113,9 @@ class Collector:
         """Close what is due; None if the clock is too far ahead to be believed."""
         now = self.config.clock()
         with self.store.read() as reader:
-            ahead = now - reader.watermark()
-        self._heed_clock(-ahead)
+            watermark = reader.watermark()
+        ahead = now - watermark
+        self._heed_clock(-ahead, watermark)
         closing = None
         if ahead > self.config.max_advance:
             if not self._doubted:
@@ -135,15 +136,26 @@ class Collector:
             self.metrics.release_succeeded()
         return closing
 
-    def _heed_clock(self, behind: timedelta) -> None:
+    def _heed_clock(self, behind: timedelta, watermark: datetime) -> None:
         """Tell that the clock went back; what it closed before stays closed."""
         reason = None
         if behind > _SKEW:
-            reason = "it is behind what was closed before; reports of later periods are refused"
+            until = f"{watermark:%Y-%m-%d %H:%M} UTC"
+            reason = (
+                f"it is behind what was closed before; reports of periods that close before {until}"
+                " are refused, though that is to come"
+            )
         self.outages.tell("the clock", reason)
+
+    def _tell_of_plain(self, waiting: Mapping[Scope, str]) -> None:
+        """Tell what an older deniable left in the clear and why it is not encrypted."""
+        for scope in sorted(self._in_the_clear | waiting.keys()):
+            self.outages.tell(f"encrypting what waits of {scope.name}", waiting.get(scope))
+        self._in_the_clear = set(waiting)
 
     def _report(self, closing: Closing) -> None:
         """Tell what a release did."""
+        self._tell_of_plain(closing.plain)
         self.metrics.released.inc(closing.released)
         self.metrics.destroyed.inc(closing.destroyed)
         self.metrics.waiting_for_key.set(len(closing.waiting))
@@ -196,17 +208,3 @@ class Collector:
         else:
             reason = None
         self.outages.tell("release", reason)
-
-
-def _encrypt_plain(tx: Transaction, catalogue: Catalogue, keys: KeyRing) -> None:
-    """Encrypt the tallies that an older deniable left as they were."""
-    for key, (n, cells) in tx.take_plain().items():
-        question = catalogue.by_id[key.question].question
-        try:
-            scope = keys.of(Scope.of(question, key.period))
-        except MissingKeyError as exc:
-            LOG.error("%s", exc)
-            tx.put_destroyed(Destroyed(Settled(key.question, key.period, None, key.segment), 0))
-        else:
-            place = Place(question.hash, key.period, key.segment)
-            tx.put_pending({key: Pending(n, scope.seal_tally(place, n, cells))})

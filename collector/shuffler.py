@@ -124,7 +124,7 @@ class _Group:
         fresh = [key for key, (slot, _) in asked.items() if key not in pending and not slot.once]
         settled = self._tx.settled(fresh)
         return {
-            key: _open_fold(key, *of, pending.get(key))
+            key: _open_fold(key, *of, self._tx.shard, pending.get(key))
             for key, of in asked.items()
             if key not in settled
         }
@@ -176,19 +176,20 @@ class _Group:
 class Fold:
     """A pending tally and the responses of one group to add to it."""
 
-    __slots__ = ("_before", "_key", "_n", "_place", "add", "key", "responses", "slot")
+    __slots__ = ("_before", "_key", "_n", "_place", "_shard", "add", "key", "responses", "slot")
 
     def __init__(
-        self, key: PendingKey, slot: Slot, scope: ScopeKey, before: Pending | None
+        self, key: PendingKey, slot: Slot, scope: ScopeKey, shard: int, before: Pending | None
     ) -> None:
         self.key = key
         self.slot = slot
+        self._shard = shard
         self._key = scope
         self._place = Place(slot.hash, key.period, key.segment)
         self._n = before.n if before else 0
         self._before = None
         if before is not None and not slot.sealed:
-            opened = scope.open_tally(self._place, before.n, before.cells)
+            opened = scope.open_tally(self._place, shard, before.n, before.cells)
             self._before = np.frombuffer(opened, CELL)
         self.responses: list[Any] = []
         self.add = self.responses.append
@@ -197,20 +198,23 @@ class Fold:
         """Return the tally with the responses in it."""
         n = self._n + len(self.responses)
         if self.slot.sealed:
-            return Pending(n, b"")
+            return Pending(n, b"", self._shard)
         cells = fold_all(self.slot.shape, self.responses)
         if self._before is not None:
             cells += self._before
-        return Pending(n, self._key.seal_tally(self._place, n, cells.tobytes()))
+        sealed = self._key.seal_tally(self._place, self._shard, n, cells.tobytes())
+        return Pending(n, sealed, self._shard)
 
     def sealed(self) -> list[bytes]:
         """Return the reports that only the analyst can open, encrypted once more."""
         return self._key.seal_reports(self._place, self.responses)
 
 
-def _open_fold(key: PendingKey, slot: Slot, scope: ScopeKey, before: Pending | None) -> Fold | None:
+def _open_fold(
+    key: PendingKey, slot: Slot, scope: ScopeKey, shard: int, before: Pending | None
+) -> Fold | None:
     try:
-        return Fold(key, slot, scope, before)
+        return Fold(key, slot, scope, shard, before)
     except UnreadableError as exc:
         LOG.error("%s", exc)
         return None

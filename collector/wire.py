@@ -11,7 +11,7 @@ import re
 import zlib
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Generic, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -39,7 +39,7 @@ class Report(msgspec.Struct, forbid_unknown_fields=True, gc=False):
         ),
     ]
     response: Annotated[
-        Any,
+        int | str | Annotated[list[int | str], Meta(max_length=2)],
         Meta(
             description="A symbol, bits as base64url, or [row, either]; of a sealed question, "
             "[key id, ciphertext as base64url].",

@@ -51,7 +51,10 @@ def parse_device(text: str) -> bytes:
     except ReportError:
         pseudonym = b""
     if len(pseudonym) != DEVICE_BYTES:
-        raise ParameterError(f"device must be {DEVICE_CHARACTERS} characters of base64url")
+        raise ParameterError(
+            f"device must be {DEVICE_BYTES} bytes in base64url without padding"
+            f" ({DEVICE_CHARACTERS} characters, the last A, Q, g or w)"
+        )
     return pseudonym
 
 

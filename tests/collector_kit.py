@@ -63,6 +63,12 @@ def today(moment: datetime | None = None) -> str:
     return (moment or datetime.now(UTC)).date().isoformat()
 
 
+def period_keys(place: str | Path | None) -> list[Path]:
+    """The files of a key directory that hold a period's key, not what else is told there."""
+    files = Path(place or "").glob("*.key")
+    return sorted(path for path in files if not path.name.startswith("collector."))
+
+
 def new_device() -> str:
     return device_name(os.urandom(16))
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from servers import postgres, valkey
+from servers import close_shared, own_databases, postgres, valkey
 
-__all__ = ["postgres", "valkey"]
+__all__ = ["own_databases", "postgres", "valkey"]
 
 pytest.register_assert_rewrite("conformance", "load_kit", "survey_documents")
 
@@ -19,6 +22,11 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, databas
 settings.register_profile("search", deadline=None, max_examples=5000)
 settings.load_profile("repeatable")
 
+# What tests write is synced to the disk over and over, and they wait for that; memory is quicker.
+_MEMORY = Path("/dev/shm")
+if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 4 << 30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+
 # A shell that runs the suite in the background, or nohup, has these ignored, and every process the
 # tests start would inherit that.
 if threading.current_thread() is threading.main_thread():
@@ -26,3 +34,9 @@ if threading.current_thread() is threading.main_thread():
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Leave no server and none of its files, in a worker as well, which ends without atexit."""
+    close_shared()

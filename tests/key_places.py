@@ -90,7 +90,9 @@ def postgres_place() -> Iterator[Place]:
     def files() -> list[Path]:
         return [path for path in (server.data / "base").rglob("*") if path.is_file()]
 
-    yield Place("postgres", server.fresh_database(), files, lambda: server.execute("CHECKPOINT"))
+    with server.dropping():
+        database = server.fresh_database()
+        yield Place("postgres", database, files, lambda: server.execute("CHECKPOINT"))
 
 
 @contextmanager

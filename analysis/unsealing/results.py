@@ -6,7 +6,7 @@ What must never change within a major version: the field names of ``document()``
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -38,6 +38,14 @@ class BatchResult:
     why: str = ""
 
     @property
+    def lonely(self) -> dict[str, int]:
+        """Return the keys for which fewer than ``min_crowd`` reports opened, and how many."""
+        if self.settled is None:
+            return {}
+        needed = self.settled.min_crowd
+        return {key: n for key, n in sorted(self.settled.by_key.items()) if n < needed}
+
+    @property
     def state(self) -> str:
         """Return "released", "destroyed" or "refused"."""
         return self.settled.state if self.settled else "refused"
@@ -54,9 +62,18 @@ class BatchResult:
             "new": self.new,
             "n": settled.n if settled else None,
             "opened": settled.opened if settled else None,
+            "opened_by_key": _by_key(settled.by_key) if settled else None,
             **{reason: settled.dropped[reason] if settled else None for reason in REASONS},
             "why": self.why,
         }
+
+    def document(self) -> Record:
+        """Return the same with a list of keys."""
+        if self.settled is None:
+            return self.record()
+        by_key = self.settled.by_key
+        listed = [{"key": key, "opened": by_key[key]} for key in sorted(by_key)]
+        return {**self.record(), "opened_by_key": listed}
 
 
 @dataclass(frozen=True)
@@ -78,7 +95,8 @@ class Unsealed:
     batches: tuple[BatchResult, ...]
 
     columns: ClassVar[tuple[str, ...]] = (
-        "version", "period", "batch", "segment", "state", "new", "n", "opened", *REASONS, "why",
+        "version", "period", "batch", "segment", "state", "new", "n", "opened", "opened_by_key",
+        *REASONS, "why",
     )  # fmt: skip
 
     @property
@@ -96,14 +114,14 @@ class Unsealed:
             "survey": self.survey,
             "question": self.question,
             "to": str(self.to),
-            "batches": self.records(),
+            "batches": [batch.document() for batch in self.batches],
         }
 
     def sections(self) -> tuple[Section, ...]:
         """Return the batches for people."""
         columns = (
-            "period", "batch", "segment", "reports", "opened", "other key", "unopened", "malformed",
-            "repeated", "",
+            "period", "batch", "segment", "reports", "opened", "by key", "other key", "unopened",
+            "malformed", "repeated", "",
         )  # fmt: skip
         rows = [tuple(_row(batch)) for batch in self.batches]
         title = f"Batches of {self.question} ({self.survey})"
@@ -123,14 +141,31 @@ class Unsealed:
                 "unseal again with every key into a new file."
             )
         for batch in self.batches:
+            yield from _crowd_notes(batch)
             if batch.why:
                 yield f"{batch.name.period}: {batch.why}."
+
+
+def _by_key(counts: Mapping[str, int]) -> str:
+    return " ".join(f"{key}={counts[key]}" for key in sorted(counts))
+
+
+def _crowd_notes(batch: BatchResult) -> Iterator[str]:
+    """Warn of keys that single out a few devices: a report names its key in the clear."""
+    for key, n in batch.lonely.items():
+        needed = batch.settled.min_crowd if batch.settled else 0
+        yield (
+            f"{batch.name.period}: only {n} of the reports that opened are sealed for {key}, fewer "
+            f"than min_crowd ({needed}). The tally is of all keys together, but each report names "
+            "its key, so these few stand apart in the batch: keep few keys in use, and the batch "
+            "from others."
+        )
 
 
 def _row(batch: BatchResult) -> Iterator[str]:
     record = batch.record()
     yield record["period"]
-    for name in ("batch", "segment", "n", "opened", *REASONS):
+    for name in ("batch", "segment", "n", "opened", "opened_by_key", *REASONS):
         yield "" if record[name] is None else str(record[name])
     if batch.settled is None:
         yield "REFUSED"

@@ -8,6 +8,7 @@ report and no response is in it.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,7 +33,7 @@ _SCHEMA = f"""
 CREATE TABLE batches (
     survey TEXT, question TEXT, version INTEGER, period TEXT, batch TEXT, segment TEXT,
     state TEXT NOT NULL CHECK (state IN ('released', 'destroyed')),
-    n INTEGER NOT NULL, opened INTEGER NOT NULL,
+    n INTEGER NOT NULL, opened INTEGER NOT NULL, by_key TEXT NOT NULL,
     {", ".join(f"{reason} INTEGER NOT NULL" for reason in REASONS)},
     min_crowd INTEGER NOT NULL, document TEXT,
     PRIMARY KEY (survey, question, version, period, batch, segment)
@@ -64,6 +65,8 @@ class Settled:
         Reports the collector released.
     opened : int
         Those that count.
+    by_key : dict
+        The same, by the key they were sealed for; empty if destroyed.
     dropped : dict
         The others, by reason.
     min_crowd : int
@@ -73,6 +76,7 @@ class Settled:
     state: str
     n: int
     opened: int
+    by_key: dict[str, int]
     dropped: dict[str, int]
     min_crowd: int
 
@@ -89,8 +93,10 @@ class OpenedStore:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
+            # A new file is its owner's alone, and SQLite's journal takes after it.
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             self._db = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
-        except (sqlite3.Error, ValueError) as exc:
+        except (sqlite3.Error, OSError, ValueError) as exc:
             self._fail(exc)
         try:
             with self.transaction():
@@ -128,15 +134,16 @@ class OpenedStore:
     def settled(self, question: tuple[str, str], name: BatchName) -> Settled | None:
         """Return what became of a batch; None if it was not opened yet."""
         row = self._db.execute(
-            f"""SELECT state, n, opened, min_crowd, {", ".join(REASONS)} FROM batches
+            f"""SELECT state, n, opened, by_key, min_crowd, {", ".join(REASONS)} FROM batches
             WHERE survey = ? AND question = ? AND version = ? AND period = ? AND batch = ?
             AND segment = ?""",  # noqa: S608
             (*question, name.version, name.period, name.batch or "", name.segment or ""),
         ).fetchone()
         if row is None:
             return None
-        state, n, opened, min_crowd, *dropped = row
-        return Settled(state, n, opened, dict(zip(REASONS, dropped, strict=True)), min_crowd)
+        state, n, opened, by_key, min_crowd, *dropped = row
+        reasons = dict(zip(REASONS, dropped, strict=True))
+        return Settled(state, n, opened, json.loads(by_key), reasons, min_crowd)
 
     def remember(self, encapsulation: bytes) -> bool:
         """Keep the hash of an encapsulation; return whether it is new."""
@@ -161,6 +168,7 @@ class OpenedStore:
         values = (
             question.survey, question.id, name.version, name.period, name.batch or "",
             name.segment or "", settled.state, settled.n, settled.opened,
+            json.dumps(settled.by_key, sort_keys=True),
             *(settled.dropped[reason] for reason in REASONS), settled.min_crowd, document,
         )  # fmt: skip
         marks = ", ".join("?" * len(values))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import islice
 from os import PathLike, fspath
 
 from deniable.protocol.errors import DocumentError, ParameterError, SourceError
@@ -18,6 +18,9 @@ from .places import BatchName, Part, open_place
 from .private_keys import PrivateKey, read
 from .results import BatchResult, Unsealed
 from .store import OpenedStore, Settled
+
+_SHOWN = 8
+"""Missing parts that are named; a list may say that there are any number."""
 
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 
@@ -118,24 +121,23 @@ class _Unsealing:
             return self._open(name, sorted(parts, key=lambda part: part.part))
 
     def _open(self, name: BatchName, parts: Sequence[Part]) -> BatchResult:
-        first = self._read(parts[0])
-        rest = (self._read(part) for part in parts[1:])
         with self._store.attempt() as attempt:
-            opened = self._opener.open_batch(chain([first], rest), self._store.remember)
-            if opened.dropped["unknown_key"] == first.n:
+            opened = self._opener.open_batch(map(self._read, parts), self._store.remember)
+            if opened.dropped["unknown_key"] == opened.released:
                 attempt.give_up()
                 wanted = ", ".join(sorted(opened.unknown))
                 why = f"every report is sealed for another key ({wanted}); give its file with --key"
                 return BatchResult(name, None, why=why)
-            needed = self._min_crowd(first.question)
-            state = "released" if opened.n >= needed else "destroyed"
-            if state == "destroyed":
+            needed = self._min_crowd(opened.question)
+            enough = opened.n >= needed
+            if not enough:
                 attempt.give_up()
         dropped = {reason: opened.dropped[reason] for reason in REASONS}
-        settled = Settled(state, first.n, opened.n, dropped, needed)
+        state, by_key = ("released", dict(opened.by_key)) if enough else ("destroyed", {})
+        settled = Settled(state, opened.released, opened.n, by_key, dropped, needed)
         where = (name.period, name.segment, opened.n, opened.cells, name.batch)
-        tally = Tally(first.question, *where) if state == "released" else None
-        self._store.settle(first.question, name, settled, tally)
+        tally = Tally(opened.question, *where) if enough else None
+        self._store.settle(opened.question, name, settled, tally)
         return BatchResult(name, settled)
 
     def _read(self, part: Part) -> SealedBatch:
@@ -160,9 +162,10 @@ def _incomplete(parts: Sequence[Part]) -> str:
     counts = {part.parts for part in parts}
     if len(counts) > 1:
         return "its parts do not agree on how many there are; fetch them again"
-    missing = set(range(counts.pop())) - {part.part for part in parts}
+    there = {part.part for part in parts}
+    missing = list(islice((n for n in range(counts.pop()) if n not in there), _SHOWN + 1))
     if missing:
-        shown = ", ".join(map(str, sorted(missing)[:8])) + (", …" if len(missing) > 8 else "")
+        shown = ", ".join(map(str, missing[:_SHOWN])) + (", …" if len(missing) > _SHOWN else "")
         return f"of its {parts[0].parts} parts, {shown} (from 0) are missing; fetch every part"
     if len(parts) > parts[0].parts:
         return "a part is there twice; give each once"

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from ..counted import counted
 from ..doctor import Case, Finding, examine
 from . import options
 
@@ -56,4 +57,5 @@ def _print(findings: Sequence[Finding]) -> None:
         if finding.fix:
             click.echo(f"{'':7}  {'':{width}}  → {finding.fix}")
     counts = {s: sum(f.status == s for f in findings) for s in ("ok", "warning", "fault")}
-    click.echo(f"{counts['fault']} faults, {counts['warning']} warnings, {counts['ok']} ok")
+    told = f"{counted(counts['fault'], 'fault')}, {counted(counts['warning'], 'warning')}"
+    click.echo(f"{told}, {counts['ok']} ok")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from datetime import datetime
 
 import click
@@ -10,10 +10,17 @@ import click
 from deniable.protocol.errors import StoreError
 
 from ..config import utc_now
-from ..keys import open_keys
+from ..counted import counted
+from ..keys import KeyRing, claim_if_known, open_keys
 from ..release import SWEEP, close_periods, destroy_keys
 from ..store import Store
+from ..store.base import Scope
 from . import options
+
+_NOT_OURS = (
+    "has no key of this store; give the --keys of serve or, if every key is lost, start serve"
+    " with this place before"
+)
 
 
 @click.command("release")
@@ -41,21 +48,45 @@ def command(
     with options.opened(store) as opened, opened.alone() if as_of else nullcontext():
         if as_of is not None and not yes:
             _confirm(f"Close every period up to {as_of:%Y-%m-%d %H:%M} UTC for good?")
-        if destroy_unreadable and not yes:
-            _confirm("Destroy what is closed and does not open with the keys there are, for good?")
-        with closing(open_keys(opened, keys)) as ring:
+        moment = as_of or utc_now()
+        with closing(open_keys(opened, keys, claiming=False)) as ring:
+            ours = claim_if_known(opened, ring)
+            if destroy_unreadable:
+                if not ours:
+                    raise StoreError(f"keys: {ring.places.location} {_NOT_OURS}")
+                destroy_unreadable = yes or _may_destroy(opened, ring, moment)
             with opened.transaction() as tx:
                 before = tx.watermark()
-                moment = as_of or utc_now()
                 done = close_periods(tx, ring, moment, give_up=destroy_unreadable)
-            destroy_keys(opened, ring)
+            if ours:
+                destroy_keys(opened, ring)
         _sweep(opened)
+    for scope, reason in done.plain.items():
+        click.echo(f"Warning: {scope.name} waits in the clear: {reason}", err=True)
     already = "already " if done.watermark == before else ""
-    waiting = f", waiting for keys of {len(done.waiting)} periods" if done.waiting else ""
+    if done.lost:
+        click.echo(f"Warning: {done.lost} reports did not open and are lost", err=True)
+    waiting = f", waiting for {counted(len(done.waiting), 'key')}" if done.waiting else ""
     click.echo(
         f"released {done.released}, destroyed {done.destroyed}{waiting};"
         f" {already}closed up to {done.watermark:%Y-%m-%d %H:%M:%S} UTC"
     )
+
+
+class _Undone(Exception):
+    """Ends a transaction that is only to tell what it would do."""
+
+
+def _may_destroy(store: Store, ring: KeyRing, moment: datetime) -> bool:
+    """Name the periods with tallies that do not open, if there are any, and ask before they go."""
+    waiting: set[Scope] = set()
+    with suppress(_Undone), store.transaction() as tx:
+        waiting = close_periods(tx, ring, moment).waiting
+        raise _Undone
+    if waiting:
+        names = ", ".join(sorted(scope.name for scope in waiting))
+        _confirm(f"Destroy what waits and does not open of {names}, for good?")
+    return bool(waiting)
 
 
 def _sweep(store: Store) -> None:

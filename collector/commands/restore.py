@@ -8,7 +8,10 @@ from pathlib import Path
 import click
 
 from ..config import utc_now
-from ..keys import open_keys
+from ..counted import counted
+from ..keys import KeyRing
+from ..keystore import open_keystore
+from ..ownership import owners
 from ..restore import restore_backup
 from ..store.base import Store
 from . import options
@@ -27,22 +30,31 @@ def command(file: Path, store: str, keys: str | None) -> None:
     """
     done = restore_backup(file, store, utc_now())
     click.echo(
-        f"restored {done.copied}; closed {len(done.closed)} periods that were open,"
-        f" and everything up to {done.watermark:%Y-%m-%d %H:%M:%S} UTC"
+        f"restored {done.copied}; closed for good: {counted(len(done.closed), 'period')} that had"
+        f" begun, and everything up to {done.watermark:%Y-%m-%d %H:%M:%S} UTC"
     )
     with options.opened(store) as opened:
         _warn_of_keys(opened, keys)
 
 
 def _warn_of_keys(store: Store, keys: str | None) -> None:
-    """Say if keys of the old store are still there, before they are destroyed."""
-    if keys is None and (store.keys is None or not Path(store.keys).is_dir()):
+    """Say if keys of the old store are where those of the new one would be."""
+    location = keys or store.keys
+    if location is None or (keys is None and not Path(location).is_dir()):
         return
-    with closing(open_keys(store, keys)) as ring:
-        found = len(ring.scopes())
-    if found:
+    with closing(open_keystore(location)) as places, store.read() as reader:
+        foreign = owners(places) - {reader.identity()}
+        found = len(KeyRing(places, reader.scope).scopes())
+    if foreign:
         text = (
-            f"keys of {found} periods are in {ring.places.location}; serve destroys those of closed"
-            " periods when it starts. If the old store is still there, run release on it before"
+            f"{places.location} holds the keys of another store, of the old one perhaps; serve"
+            " refuses it: give it another place with --keys, or move these away"
+        )
+        click.echo(f"Warning: {text}", err=True)
+    elif found:
+        text = (
+            f"{counted(found, 'key')} of periods in {places.location}; serve destroys those of"
+            " closed periods when it starts. If the old store is still there, run release on it"
+            " before"
         )
         click.echo(f"Warning: {text}", err=True)

@@ -11,10 +11,17 @@ import click
 
 from deniable.protocol.survey import Survey
 
-from ..config import STOP_TIMEOUT, Config, utc_now
+from ..config import MAX_SECONDS, STOP_TIMEOUT, Config, utc_now
 from ..files import Files
 from ..logs import FORMATS
 from . import options
+
+
+def _seconds(ctx: click.Context, param: click.Parameter, seconds: float) -> float:
+    """Take a time that a thread can wait for; NaN and infinities are none."""
+    if not 0 <= seconds <= MAX_SECONDS:
+        raise click.BadParameter(f"must be in 0..{MAX_SECONDS:.0f} seconds: {seconds}")
+    return seconds
 
 
 @click.command("serve")
@@ -48,8 +55,8 @@ from . import options
     default=Config.flood_storage,
     show_default=True,
     metavar="URL",
-    help="Where requests are counted: memory://, or redis://HOST, rediss://HOST or valkey://HOST "
-    "with deniable[redis], which replicas share.",
+    help="Where requests are counted: memory://, or redis://HOST, rediss://, valkey:// or "
+    "valkeys:// with deniable[redis], which replicas share.",
 )
 @click.option(
     "--app-keys",
@@ -58,7 +65,8 @@ from . import options
 )
 @click.option(
     "--release-every",
-    type=click.FloatRange(min=0),
+    callback=_seconds,
+    type=float,
     default=Config.release_every,
     show_default=True,
     metavar="SECONDS",
@@ -80,7 +88,8 @@ from . import options
 )
 @click.option(
     "--stop-timeout",
-    type=click.FloatRange(min=0),
+    callback=_seconds,
+    type=float,
     default=STOP_TIMEOUT,
     show_default=True,
     metavar="SECONDS",

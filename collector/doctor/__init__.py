@@ -5,7 +5,7 @@ What must never change: a check reads and writes nothing, and makes no running c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from functools import partial
 
 from deniable.protocol.errors import DeniableError
@@ -16,6 +16,14 @@ from .findings import Case, Check, Finding, Findings, fault
 
 __all__ = ["Case", "Finding", "examine"]
 
+SQLITE_CHECKS: tuple[Check, ...] = (
+    sqlite.store,
+    sqlite.pragmas,
+    sqlite.integrity,
+    sqlite.schema,
+)
+"""What is looked at in the file of a store, each only if the one before could look."""
+
 CHECKS: tuple[Check, ...] = (
     files.store_modes,
     files.key_modes,
@@ -23,18 +31,14 @@ CHECKS: tuple[Check, ...] = (
     files.file_systems,
     files.free_space,
     sqlite.users,
-    sqlite.pragmas,
-    sqlite.integrity,
-    sqlite.schema,
     keys.key_server,
     keys.flood_server,
     endpoints.endpoints,
 )
-"""What is looked at from outside."""
+"""What is looked at from outside, whether or not the store can be read."""
 
 CONTENT_CHECKS: tuple[Callable[[Case, Contents], Findings], ...] = (
     clock.clock,
-    surveys.files,
     surveys.expired,
     keys.fitting,
     keys.waiting,
@@ -42,20 +46,58 @@ CONTENT_CHECKS: tuple[Callable[[Case, Contents], Findings], ...] = (
 )
 """What is looked at in what the store holds."""
 
+Looking = Generator[Finding, None, bool]
+"""Findings, and in the end whether what comes next can be looked at."""
 
-def examine(case: Case) -> Iterator[Finding]:
-    """Yield what each check finds; one that cannot be made is a fault."""
+
+def examine(case: Case) -> Findings:
+    """Yield what each check finds; one that cannot be made is a fault, told once."""
+    try:
+        _ = case.path
+    except DeniableError as exc:
+        yield _unmade("store", exc)
+        yield from surveys.files(case, None)
+        return
+    readable = yield from _look_at_store(case)
     for check in CHECKS:
         yield from _made(_name(check), partial(check, case))
-    if case.path is None:
-        yield from _made("server", partial(_ask_server, case))
+    contents = (yield from _read(case)) if readable else None
+    yield from surveys.files(case, contents)
+    if contents is not None:
+        for look in CONTENT_CHECKS:
+            yield from _made(_name(look), partial(look, case, contents))
+
+
+def _read(case: Case) -> Generator[Finding, None, Contents | None]:
     try:
-        contents = read_contents(case)
+        return read_contents(case)
     except DeniableError as exc:
-        yield fault("contents", f"were not looked at: {exc}", "see to the store first")
-        return
-    for look in CONTENT_CHECKS:
-        yield from _made(_name(look), partial(look, case, contents))
+        yield _unmade("contents", exc)
+        return None
+
+
+def _look_at_store(case: Case) -> Looking:
+    """Look at the store until something is in the way; return whether its contents can be read."""
+    if case.path is None:
+        return (yield from _all_is_known("server", lambda: _ask_server(case)))
+    for check in SQLITE_CHECKS:
+        if not (yield from _all_is_known(_name(check), partial(check, case))):
+            return False
+    return True
+
+
+def _all_is_known(name: str, check: Callable[[], Findings]) -> Looking:
+    """Make a check; return whether it could be made, and found a schema of this version if any."""
+    known = True
+
+    def noted() -> Findings:
+        nonlocal known
+        for finding in check():
+            known = known and (finding.check != "schema" or finding.status == "ok")
+            yield finding
+
+    made = yield from _made(name, noted)
+    return made and known
 
 
 def _ask_server(case: Case) -> Findings:
@@ -67,13 +109,23 @@ def _ask_server(case: Case) -> Findings:
         yield from check(server)
 
 
-def _made(name: str, check: Callable[[], Findings]) -> Findings:
+def _made(name: str, check: Callable[[], Findings]) -> Looking:
+    """Make a check; return whether it could be made."""
     try:
         yield from check()
     except DeniableError as exc:
-        yield fault(name, " / ".join(str(exc).splitlines()), "see to that first")
+        yield _unmade(name, exc)
     except OSError as exc:
         yield fault(name, f"cannot be looked at ({exc.strerror})", "run it as serve's user")
+    else:
+        return True
+    return False
+
+
+def _unmade(name: str, exc: DeniableError) -> Finding:
+    """Return what is in the way of a check: ``problem; fix``."""
+    problem, _, fix = " / ".join(str(exc).splitlines()).partition("; ")
+    return fault(name, problem, fix or "see to that first")
 
 
 def _name(check: Callable[..., object]) -> str:

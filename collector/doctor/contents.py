@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from deniable.protocol.errors import MissingExtraError, StoreError
+from deniable.protocol.errors import MissingExtraError
 from deniable.protocol.period_state import PeriodState
 
 from ..catalogue import Catalogue
@@ -69,8 +69,6 @@ def _reader(case: Case) -> Iterator[Reader]:
         with postgres.reader(case.store) as reader:
             yield reader
         return
-    if any(finding.status != "ok" for finding in sqlite.schema(case)):
-        raise StoreError(f"{case.path}: its schema is not of this version")
     with sqlite.opened(case.path) as connection:
         connection.execute("BEGIN")
         yield Reading(connection)

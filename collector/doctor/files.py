@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..counted import counted
 from .findings import Case, Findings, fault, ok, warning
 
 _NETWORK = {
@@ -47,7 +48,7 @@ def key_modes(case: Case) -> Findings:
         return
     wrong = sorted(key for key in folder.glob("*.key") if _mode(key) & 0o077)
     if wrong:
-        detail = f"{folder}: others can read {len(wrong)} keys"
+        detail = f"{folder}: others can read {counted(len(wrong), 'key')}"
         yield fault("key permissions", detail, f"chmod 600 {folder}/*.key")
     elif path is not None and path.exists() and path.stat().st_uid != folder.stat().st_uid:
         fix = f"chown both to the user that serve runs as: {path}, {folder}"

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..config import Config, utc_now
-from ..places import scheme_of
+from ..places import scheme_of, sqlite_path
+from ..store.sqlite import real_path
 
 Status = Literal["ok", "warning", "fault"]
 
@@ -63,10 +64,8 @@ class Case:
     @property
     def path(self) -> Path | None:
         """The SQLite file, unless the store is another kind."""
-        scheme = scheme_of(self.store)
-        if scheme == "sqlite":
-            return Path(self.store.partition("://")[2][1:])
-        return None if scheme else Path(self.store)
+        path = sqlite_path(self.store)
+        return None if path is None else real_path(path)
 
     @property
     def keys_location(self) -> str | None:

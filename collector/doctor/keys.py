@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from deniable.protocol.errors import StoreError
 from deniable.protocol.periods import parse_period
 
+from ..counted import counted
 from ..flood_storage import flood_storage_persists
 from ..keystore import open_keystore
 from ..places import (
@@ -44,7 +45,7 @@ def fitting(case: Case, contents: Contents) -> Findings:
     for which in wrong:
         yield fault("keys", f"{without_password(case.keys_location)}: {which}", _PUT_BACK)
     if not wrong:
-        yield ok("keys", f"each of {len(contents.scopes)} open periods has its key")
+        yield ok("keys", f"{counted(len(contents.scopes), 'open period')}, each with its key")
 
 
 class _Keys:

@@ -15,6 +15,7 @@ from deniable.protocol.errors import StoreError
 
 from ..config import utc_now
 from ..store.base import Reader
+from ..store.postgres_errors import wrapped
 from ..store.postgres_pool import Connections
 from ..store.postgres_reading import Reading
 from ..store.postgres_schema import STEPS
@@ -67,7 +68,7 @@ def ask_server(url: str) -> Server:
             connection.execute("SET default_transaction_read_only = on")
             return _asked(connections.location, connection)
     except psycopg.Error as exc:
-        raise StoreError(f"{connections.location}: {type(exc).__name__}") from None
+        raise wrapped(connections.location, exc) from None
     finally:
         connections.close()
 
@@ -106,8 +107,6 @@ def reader(url: str) -> Iterator[Reader]:
     ------
     StoreError
     """
-    if ask_server(url).step != len(STEPS):
-        raise StoreError("the store's schema is not of this version")
     connections = Connections(url)
     begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     try:

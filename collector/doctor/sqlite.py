@@ -19,6 +19,7 @@ from deniable.protocol.errors import StoreError
 from ..store.backup_mark import refuse_backup
 from ..store.migrations import MIGRATIONS
 from ..store.sqlite import PRAGMAS
+from ..store.sqlite_errors import NOT_A_STORE, wrapped
 from .findings import Case, Findings, fault, ok, warning
 
 _CHECK_SECONDS = 1.0
@@ -41,7 +42,26 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
             refuse_backup(path, connection)
             yield connection
     except sqlite3.Error as exc:
-        raise StoreError(f"{path}: {exc}") from exc
+        raise wrapped(path, exc) from exc
+
+
+def store(case: Case) -> Findings:
+    """The file is an SQLite store that this user reads and writes."""
+    path = case.path
+    if path is None:
+        return
+    with opened(path) as connection:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    barred = [place for place in (path, path.absolute().parent) if not _may_write(place)]
+    if barred:
+        fix = "run doctor as the user that serve runs as; if you do, make that user the owner"
+        yield fault("store", f"{barred[0]}: this user may not write to it", fix)
+    else:
+        yield ok("store", f"{path}: can be read and written by this user")
+
+
+def _may_write(place: Path) -> bool:
+    return os.access(place, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def users(case: Case) -> Findings:
@@ -129,7 +149,7 @@ def schema(case: Case) -> Findings:
         applied = [step.name for step in MIGRATIONS.applied(database)]
         tables = database.table_names()
     if not applied and tables:
-        yield fault("schema", f"{case.path}: is another program's database", "check --store")
+        yield fault("schema", f"{case.path}: is another program's database", NOT_A_STORE)
     elif set(applied) - set(known):
         yield fault("schema", "was written by a newer deniable", "upgrade this one")
     elif len(applied) < len(known):

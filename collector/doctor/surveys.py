@@ -8,15 +8,15 @@ from deniable.protocol.diff import diff_surveys
 from deniable.protocol.errors import SurveyError
 from deniable.protocol.survey import Survey, load_survey
 
-from ..catalogue import Catalogue, contradiction, newest_edition
+from ..catalogue import Catalogue, contradiction, key_contradiction, newest_edition
 from .contents import Contents
 from .findings import Case, Finding, Findings, fault, ok, warning
 
 _CHECK = "survey"
 
 
-def files(case: Case, contents: Contents) -> Findings:
-    """Each survey file loads into the store."""
+def files(case: Case, contents: Contents | None) -> Findings:
+    """Each survey file loads into the store; or is valid, if nothing is known of that."""
     for path in case.surveys:
         try:
             survey = load_survey(Path(path))
@@ -24,7 +24,10 @@ def files(case: Case, contents: Contents) -> Findings:
             fix = f"deniable survey check {path}"
             yield fault(_CHECK, f"{path}: {exc.problems[0]}", fix)
             continue
-        yield _compared(path, survey, contents.catalogue)
+        if contents is None:
+            yield ok(_CHECK, f"{path}: is valid; it was not compared with the store")
+        else:
+            yield _compared(path, survey, contents.catalogue)
 
 
 def _compared(path: str, survey: Survey, catalogue: Catalogue) -> Finding:
@@ -33,6 +36,8 @@ def _compared(path: str, survey: Survey, catalogue: Catalogue) -> Finding:
         if why := contradiction(question, known.get(question.id, {})):
             fix = "correct the file; serve refuses it as it is"
             return fault(_CHECK, f"{path}: question {question.id}: {why}", fix)
+    if why := key_contradiction(survey, catalogue):
+        return fault(_CHECK, f"{path}: {why}", "correct the file; serve refuses it as it is")
     if survey.id not in catalogue.surveys:
         return ok(_CHECK, f"{path}: {survey.id} is new to the store and would load")
     before = newest_edition(catalogue.surveys[survey.id])

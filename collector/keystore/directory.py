@@ -34,6 +34,7 @@ class DirectoryKeys:
         self._directory = Path(location)
         with self._wrapped(self._directory, "used"):
             if not self._directory.is_dir():
+                _refuse_file(self._directory)
                 self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
                 _sync(self._directory.parent)
             self._close_to_others()
@@ -128,7 +129,13 @@ class DirectoryKeys:
         try:
             yield
         except OSError as exc:
-            raise StoreError(f"{path}: cannot be {done} ({exc.strerror})") from exc
+            fix = "let the user that serve runs as write there, or give another directory: --keys"
+            raise StoreError(f"{path}: cannot be {done} ({exc.strerror}); {fix}") from exc
+
+
+def _refuse_file(path: Path) -> None:
+    if path.exists():
+        raise StoreError(f"{path}: is a file; --keys takes a directory, which need not be there")
 
 
 def _read(path: Path) -> bytes | None:

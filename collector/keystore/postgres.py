@@ -33,6 +33,12 @@ _CREATE = (
     "CREATE TABLE IF NOT EXISTS deniable_keys.keys (name text PRIMARY KEY, key bytea NOT NULL)",
     "ALTER TABLE deniable_keys.keys ALTER COLUMN key SET STATISTICS 0",
 )
+# As the store's: a log tells no parameters, if this role may forbid it.
+_QUIET = """
+SELECT set_config(name, '0', false)
+FROM unnest(ARRAY['log_parameter_max_length', 'log_parameter_max_length_on_error']) AS given (name)
+WHERE name = 'log_parameter_max_length_on_error' OR has_parameter_privilege(name, 'SET')
+"""
 _REWRITE = "ALTER TABLE deniable_keys.keys ALTER COLUMN key TYPE bytea USING key || ''::bytea"
 
 
@@ -109,6 +115,7 @@ class PostgresKeys:
                 tcp_user_timeout=_WAIT_SECONDS * 1000,
                 application_name="deniable-collector keys",
             ) as connection:
+                connection.execute(_QUIET)
                 connection.execute(f"SET statement_timeout = '{_WAIT_SECONDS}s'")
                 connection.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'")
                 # Whatever the database's default is: a key is durable before it is used.

@@ -128,7 +128,8 @@ class ValkeyKeys:
             except redis.ConnectionError:
                 return command()
         except redis.RedisError as exc:
-            raise StoreError(f"{self._location}: cannot be used ({_reason(exc)})") from exc
+            # Without its cause, whose text a traceback would show.
+            raise StoreError(f"{self._location}: cannot be used ({_reason(exc)})") from None
 
 
 def _write_anew(client: Any) -> None:
@@ -141,5 +142,8 @@ def _write_anew(client: Any) -> None:
 
 
 def _reason(exc: redis.RedisError) -> str:
+    """Say what went wrong without a server's words, which may quote a command and so a key."""
     lines = str(exc).splitlines()
-    return lines[0] if lines else type(exc).__name__
+    if lines and isinstance(exc, redis.ConnectionError | redis.TimeoutError):
+        return lines[0]
+    return type(exc).__name__

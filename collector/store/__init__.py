@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from deniable.protocol.errors import MissingExtraError, StoreError
 
+from ..places import DATABASE, POSTGRESQL, scheme_of, sqlite_path
 from .base import Store
 from .sqlite import SQLiteStore
 
@@ -26,19 +25,19 @@ def open_store(location: str, *, create: bool = True) -> Store:
     ------
     StoreError
         If there is none, it cannot be used, or its kind is unknown.
+    ParameterError
+        If the location is neither a path nor a URL.
     MissingExtraError
         If its driver is not installed.
     """
-    scheme, separator, rest = location.partition("://")
-    if not separator:
-        return SQLiteStore.open(Path(location), create=create)
-    if scheme == "sqlite" and rest.startswith("/"):
-        return SQLiteStore.open(Path(rest[1:]), create=create)
-    if scheme in ("postgresql", "postgres"):
+    path = sqlite_path(location)
+    if path is not None:
+        return SQLiteStore.open(path, create=create)
+    scheme = scheme_of(location)
+    if scheme in POSTGRESQL:
         return _open_postgres(location, create=create)
-    raise StoreError(
-        f"store: unknown kind {scheme}://; give the path of an SQLite file, or postgresql://…"
-    )
+    text = f"give the path of an SQLite file, or {DATABASE}"
+    raise StoreError(f"store: unknown kind {scheme}://; {text}")
 
 
 def _open_postgres(url: str, *, create: bool) -> Store:

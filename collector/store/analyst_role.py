@@ -1,4 +1,4 @@
-"""The SQL that makes a database role of an analyst, who reads what was released."""
+"""The SQL that makes a database role of an analyst, who reads what was released, and no more."""
 
 from __future__ import annotations
 
@@ -27,7 +27,19 @@ def analyst_role_sql(name: str) -> str:
         raise ParameterError(
             f"role must be a name of at most {_MOST_BYTES} bytes that does not begin with pg_"
         )
-    text = files(__package__).joinpath("analyst_role.sql").read_text(encoding="utf-8")
     quoted = name.replace('"', '""')
-    statements = text[text.index("BEGIN;") :]
-    return statements.replace(':"role"', f'"{quoted}"')
+    return _statements("analyst_role.sql").replace(':"role"', f'"{quoted}"')
+
+
+def hide_sizes_sql() -> str:
+    """Return the SQL that keeps tables' sizes from all roles but the owner, for a superuser.
+
+    Without it an analyst's role reads from PostgreSQL's statistics how many devices are in each
+    open period.
+    """
+    return _statements("hide_sizes.sql")
+
+
+def _statements(name: str) -> str:
+    text = files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return text[text.index("BEGIN;") :]

@@ -21,6 +21,12 @@ from deniable.protocol.period_state import PeriodState
 from deniable.protocol.question import Question
 from deniable.protocol.survey import Survey
 
+OLDER_IN_USE = (
+    "is in use by a collector of an older deniable, and this one would change its schema;"
+    " stop the running collector first"
+)
+"""Why a store is not brought forward, after its name."""
+
 
 class ConflictError(StoreError):
     """Another process counted the same device at the same moment: count again from the start."""
@@ -95,13 +101,22 @@ class PendingKey(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """A tally that still takes reports: how many, and its cells, encrypted.
+    """A tally that still takes reports: how many, its cells, encrypted, and which shard it is.
 
     Of a sealed question the cells are empty and the reports are rows of their own.
     """
 
     n: int
     cells: bytes
+    shard: int = 0
+
+
+class Left(NamedTuple):
+    """What left the shuffler at once: a registered question, a period, a batch; every segment."""
+
+    question: int
+    period: str
+    batch: str | None
 
 
 class Settled(NamedTuple):
@@ -166,6 +181,12 @@ class Token:
 class Reader(Protocol):
     """What can be read beside a running transaction."""
 
+    def identity(self) -> str:
+        """Return what tells this store from any other: 32 hexadecimal digits.
+
+        Drawn when it was made; a copy of the database has the same, a restored store its own.
+        """
+
     def watermark(self) -> datetime:
         """Return the moment up to which periods are closed for good."""
 
@@ -186,6 +207,9 @@ class Reader(Protocol):
 
     def closed_scopes(self) -> list[Scope]:
         """Return the scopes that were closed."""
+
+    def left(self, places: Collection[tuple[int, str]]) -> set[Left]:
+        """Return what of these questions and periods was released or destroyed."""
 
     def tallies(self, survey: str, question: str) -> list[str]:
         """Return the documents of a question's released tallies, oldest first."""
@@ -218,8 +242,15 @@ class Reader(Protocol):
 class Transaction(Reader, Protocol):
     """The steps of one transaction."""
 
+    @property
+    def shard(self) -> int:
+        """Which shard of the pending tallies it writes; 0 if there is one only."""
+
     def raise_watermark(self, moment: datetime) -> None:
         """Move the watermark forward; never back."""
+
+    def set_back_watermark(self, moment: datetime) -> None:
+        """Move the watermark back; only where nothing was ever counted, released or closed."""
 
     def probe(self) -> None:
         """Write something that means nothing, so that the commit has to reach the disk."""
@@ -287,8 +318,11 @@ class Transaction(Reader, Protocol):
     def drop_token(self, name: str) -> bool:
         """Forget a token; False if there is none of that name."""
 
-    def take_plain(self) -> dict[PendingKey, Pending]:
-        """Take out the tallies that an older deniable left unencrypted; ``cells`` are plain."""
+    def plain(self) -> dict[PendingKey, Pending]:
+        """Return the tallies that an older deniable left unencrypted; ``cells`` are plain."""
+
+    def drop_plain(self, key: PendingKey) -> None:
+        """Delete such a tally."""
 
 
 class Store(Protocol):

@@ -119,6 +119,9 @@ def m001_counts_without_reports(db: Database) -> None:
 
 _ENCRYPTED = (
     "ALTER TABLE clock ADD COLUMN edition INTEGER NOT NULL DEFAULT 0",
+    # Tells the store from any other; drawn here, and in no backup.
+    "CREATE TABLE identity (id TEXT PRIMARY KEY) WITHOUT ROWID",
+    "INSERT INTO identity (id) VALUES (lower(hex(randomblob(16))))",
     # Tells the key that named a scope's rows from any other; empty if it is not known.
     "ALTER TABLE scopes ADD COLUMN key_check BLOB NOT NULL DEFAULT x''",
     "ALTER TABLE tokens ADD COLUMN scopes TEXT NOT NULL DEFAULT 'analyst metrics'",
@@ -165,7 +168,12 @@ _ENCRYPTED = (
                CASE length(t.n) WHEN 1 THEN '0-9' ELSE
                    substr('1000000000000000000', 1, length(t.n)) || '-' ||
                    substr('9999999999999999999', 1, length(t.n)) END AS crowd
-        FROM pending t JOIN questions q ON q.id = t.question
+        FROM (
+            SELECT question, period, segment, sum(n) AS n FROM (
+                SELECT question, period, segment, n FROM pending
+                UNION ALL SELECT question, period, segment, n FROM pending_plain
+            ) GROUP BY question, period, segment
+        ) t JOIN questions q ON q.id = t.question
         UNION ALL
         SELECT q.survey, q.question, q.version, t.period,
                nullif(t.batch, ''), nullif(t.segment, ''), 'released', CAST(t.n AS TEXT)

@@ -69,7 +69,7 @@ class Counting(Reading):
         self._watermark = begun.watermark
         self._edition = begun.edition
         self._scopes_found = dict(begun.scopes)
-        self._shard = begun.shard
+        self.shard = begun.shard
         self._known: set[Device] = set()
 
     def watermark(self) -> datetime:
@@ -85,7 +85,7 @@ class Counting(Reading):
         self._db.execute(
             "INSERT INTO probe (shard, flip) VALUES (%s, false)"
             " ON CONFLICT (shard) DO UPDATE SET flip = NOT probe.flip",
-            (self._shard,),
+            (self.shard,),
         )
 
     def scope(self, scope: Scope) -> ScopeRow | None:
@@ -130,7 +130,7 @@ class Counting(Reading):
         counts = sorted((scope, count) for scope, count in added.items() if count)
         ((written,),) = self._rows(
             _PUT_LEDGER,
-            (*_columns(fresh, 3), *_columns(known, 3), self._shard, *_columns(counts, 2)),
+            (*_columns(fresh, 3), *_columns(known, 3), self.shard, *_columns(counts, 2)),
         )
         if written != len(rows):
             raise ConflictError("ledger: another process counted the same device")
@@ -156,9 +156,9 @@ class Counting(Reading):
         rows = self._rows(
             "SELECT question, period, segment, p.n, p.cells"  # noqa: S608
             f" FROM {_KEYS} JOIN pending p USING (question, period, segment) WHERE p.shard = %s",
-            (*_key_columns(keys), self._shard),
+            (*_key_columns(keys), self.shard),
         )
-        return {tally_key(*place): Pending(n, cells) for *place, n, cells in rows}
+        return {tally_key(*place): Pending(n, cells, self.shard) for *place, n, cells in rows}
 
     def put_pending(self, tallies: Mapping[PendingKey, Pending]) -> None:
         """Insert or update tallies of the shard."""
@@ -171,7 +171,7 @@ class Counting(Reading):
             " AS given (question, period, segment, n, cells)"
             " ON CONFLICT (question, period, segment, shard)"
             " DO UPDATE SET n = excluded.n, cells = excluded.cells",
-            (self._shard, *_key_columns(tallies), *_columns([*tallies.values()], 2)),
+            (self.shard, *_key_columns(tallies), *_columns([*tallies.values()], 2)),
         )
 
     def add_sealed(self, reports: Mapping[PendingKey, Sequence[bytes]]) -> None:

@@ -75,7 +75,21 @@ def hold(connection: Connection, *, shared: bool, refusal: str) -> None:
     StoreError
         If another process's hold is in the way.
     """
-    function = "pg_try_advisory_lock_shared" if shared else "pg_try_advisory_lock"
+    _try(connection, "pg_try_advisory_lock_shared" if shared else "pg_try_advisory_lock", refusal)
+
+
+def hold_to_migrate(connection: Connection, refusal: str) -> None:
+    """Hold the store alone, until the transaction ends.
+
+    Raises
+    ------
+    StoreError
+        If a process counts into it.
+    """
+    _try(connection, "pg_try_advisory_xact_lock", refusal)
+
+
+def _try(connection: Connection, function: str, refusal: str) -> None:
     row = connection.execute(
         f"SELECT {function}(%s, %s)",
         (NAMESPACE, ATTENDING),

@@ -15,11 +15,12 @@ from typing import Any, TypeVar
 
 import psycopg
 from psycopg import Connection
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import make_conninfo
 from psycopg.pq import TransactionStatus
 
-from deniable.protocol.errors import StoreError
+from deniable.protocol.errors import ParameterError, StoreError
 
+from ..places import connection_fields
 from .postgres_errors import refused, wrapped
 
 _SECONDS = 5
@@ -90,13 +91,12 @@ class Connections:
 
     def __init__(self, url: str) -> None:
         try:
-            given = conninfo_to_dict(url)
-        except psycopg.Error:
-            text = "cannot be read; write postgresql://USER@HOST/DATABASE"
-            raise StoreError(f"store: the URL {text}") from None
+            given = connection_fields(url)
+        except ParameterError as exc:
+            raise StoreError(f"store: the {exc}") from None
         self.url = url
         self.location = _location(given)
-        self._conninfo = make_conninfo(**(_LINK | given))
+        self._conninfo = make_conninfo(**{**_LINK, **given})
         self._idle: list[Connection] = []
         self._room = threading.BoundedSemaphore(_AT_ONCE)
         self._open = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from .base import (
     BatchPart,
     Destroyed,
     KnownSurvey,
+    Left,
     Registered,
     Released,
     Scope,
@@ -43,6 +44,11 @@ class Reading:
 
     def _rows(self, query: str, values: Sequence[object] = ()) -> list[Row]:
         return self._db.execute(query, values, binary=True).fetchall()
+
+    def identity(self) -> str:
+        """Return the number that the schema drew."""
+        ((identity,),) = self._rows("SELECT id FROM identity")
+        return str(identity)
 
     def watermark(self) -> datetime:
         """Return the stored moment, or the beginning of time."""
@@ -90,6 +96,20 @@ class Reading:
             f"SELECT survey, period, question, version FROM scopes WHERE {which} ORDER BY id"  # noqa: S608
         )
         return [Scope(*row) for row in rows]
+
+    def left(self, places: Collection[tuple[int, str]]) -> set[Left]:
+        """Look among the released, the batches and the destroyed."""
+        if not places:
+            return set()
+        questions, periods = zip(*places, strict=True)
+        given = "unnest(%b::bigint[], %b::text[]) AS given (question, period)"
+        each = " UNION ".join(
+            f"SELECT t.question, t.period, nullif(t.batch, '') FROM {given}"  # noqa: S608
+            f" JOIN {table} t USING (question, period)"
+            for table in ("released", "batches", "destroyed")
+        )
+        columns = [list(questions), list(periods)]
+        return {Left(*row) for row in self._rows(each, columns * 3)}
 
     def tallies(self, survey: str, question: str) -> list[str]:
         """Return released documents in the order of their periods."""

@@ -11,7 +11,8 @@ from psycopg import Connection
 
 from deniable.protocol.errors import StoreError
 
-from .postgres_locks import MIGRATING, wait_for
+from .base import OLDER_IN_USE
+from .postgres_locks import MIGRATING, hold_to_migrate, wait_for
 
 # Segments and batches are '' for none, for a key cannot hold NULL. Cells and reports are
 # ciphertext, which only loses time in compression: they are stored as they are.
@@ -27,6 +28,10 @@ CREATE TABLE clock (
     edition bigint NOT NULL
 );
 INSERT INTO clock (id, edition) VALUES (1, 0);
+
+-- One row, which tells the store from any other; drawn here, and in no backup.
+CREATE TABLE identity (id text PRIMARY KEY);
+INSERT INTO identity (id) VALUES (replace(gen_random_uuid()::text, '-', ''));
 
 CREATE TABLE surveys (
     id text PRIMARY KEY,
@@ -200,7 +205,8 @@ def migrate(connection: Connection, location: str, *, create: bool) -> None:
     Raises
     ------
     StoreError
-        If there is no schema and ``create`` is false, or it is not this program's, or newer.
+        If there is no schema and ``create`` is false, or it is not this program's, or newer, or
+        a collector runs on it that does not know what it would become.
     """
     if _step(connection, location) == len(STEPS):
         return
@@ -209,6 +215,8 @@ def migrate(connection: Connection, location: str, *, create: bool) -> None:
         done = _step(connection, location)
         if done == 0 and not create:
             raise StoreError(f"{location}: there is no such store; check --store")
+        if 0 < done < len(STEPS):
+            hold_to_migrate(connection, f"{location}: {OLDER_IN_USE}")
         for number, step in enumerate(STEPS[done:], done + 1):
             connection.execute(step)
             connection.execute("INSERT INTO migrations (step) VALUES (%s)", (number,))

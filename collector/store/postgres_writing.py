@@ -30,8 +30,12 @@ class Writing(Counting):
     def raise_watermark(self, moment: datetime) -> None:
         """Move the watermark unless it is there already."""
         if moment > self._watermark:
-            self._db.execute("UPDATE clock SET watermark = %s", (moment,))
-            self._watermark = moment
+            self.set_back_watermark(moment)
+
+    def set_back_watermark(self, moment: datetime) -> None:
+        """Write it."""
+        self._db.execute("UPDATE clock SET watermark = %s", (moment,))
+        self._watermark = moment
 
     def put_survey(self, survey: Survey, segments: Sequence[str]) -> None:
         """Write the newest edition."""
@@ -91,11 +95,11 @@ class Writing(Counting):
     def all_pending(self) -> dict[PendingKey, list[Pending]]:
         """Return all tallies."""
         found: dict[PendingKey, list[Pending]] = {}
-        for *place, n, cells in self._rows(
-            "SELECT question, period, segment, n, cells FROM pending"
+        for *place, n, cells, shard in self._rows(
+            "SELECT question, period, segment, n, cells, shard FROM pending"
             " ORDER BY question, period, segment, shard"
         ):
-            found.setdefault(tally_key(*place), []).append(Pending(n, cells))
+            found.setdefault(tally_key(*place), []).append(Pending(n, cells, shard))
         return found
 
     def drop_pending(self, key: PendingKey) -> None:
@@ -156,9 +160,12 @@ class Writing(Counting):
         """Delete a hash."""
         return self._db.execute("DELETE FROM tokens WHERE name = %s", (name,)).rowcount == 1
 
-    def take_plain(self) -> dict[PendingKey, Pending]:
+    def plain(self) -> dict[PendingKey, Pending]:
         """Return nothing: no PostgreSQL store was ever without encryption."""
         return {}
+
+    def drop_plain(self, key: PendingKey) -> None:
+        """Do nothing; there is none."""
 
 
 def _settled_place(place: Settled) -> tuple[int, str, str, str]:

@@ -14,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from sqlite_utils import Database
@@ -22,8 +22,9 @@ from sqlite_utils import Database
 from deniable.protocol.errors import StoreError
 
 from .backup_mark import refuse_backup
-from .base import Reader, Transaction
+from .base import OLDER_IN_USE, Reader, Transaction
 from .migrations import MIGRATIONS
+from .sqlite_errors import not_created, wrapped
 from .sqlite_reading import Reading
 from .sqlite_writing import Writing
 
@@ -50,6 +51,7 @@ class SQLiteStore:
     @classmethod
     def open(cls, path: Path, *, create: bool) -> SQLiteStore:
         """Open the file, bring its schema up to date, and set it up to leave nothing behind."""
+        path = real_path(path)
         if not path.exists():
             if not create:
                 raise StoreError(f"{path}: there is no such store; check --store")
@@ -57,14 +59,14 @@ class SQLiteStore:
         try:
             connection = _connect(path)
         except sqlite3.Error as exc:
-            raise _wrapped(path, exc) from exc
+            raise wrapped(path, exc) from exc
         try:
             refuse_backup(path, connection)
-            migrate(path, connection)
+            _bring_forward(path, connection)
         except BaseException as exc:
             connection.close()
             if isinstance(exc, sqlite3.Error):
-                raise _wrapped(path, exc) from exc
+                raise wrapped(path, exc) from exc
             raise
         return cls(path, connection)
 
@@ -95,7 +97,7 @@ class SQLiteStore:
                     if self._connection.in_transaction:
                         self._connection.execute("ROLLBACK")
                 if isinstance(exc, sqlite3.Error):
-                    raise _wrapped(self._path, exc) from exc
+                    raise wrapped(self._path, exc) from exc
                 raise
 
     def _begin(self) -> None:
@@ -138,7 +140,7 @@ class SQLiteStore:
             finally:
                 connection.close()
         except sqlite3.Error as exc:
-            raise _wrapped(self._path, exc) from exc
+            raise wrapped(self._path, exc) from exc
 
     def counting(self) -> AbstractContextManager[Transaction]:
         """Run one transaction; there is only one at a time."""
@@ -151,25 +153,16 @@ class SQLiteStore:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Lock a file beside the store; the lock goes with the process that holds it."""
-        path = self._path.with_name(f"{self._path.name}.lock")
-        try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as exc:
-            raise StoreError(f"{path}: cannot be opened ({exc.strerror})") from exc
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as exc:
-                text = (
-                    "is in use by a running collector; stop it first"
-                    " (several processes need --store postgresql://…)"
-                )
-                raise StoreError(f"{self._path}: {text}") from exc
+        text = (
+            "is in use by a running collector; stop it first"
+            " (several processes need --store postgresql://…)"
+        )
+        with _locked(self._path, text):
             self._host = True
-            yield
-        finally:
-            self._host = False
-            os.close(descriptor)
+            try:
+                yield
+            finally:
+                self._host = False
 
     def free_bytes(self) -> int:
         """Return the free space of the file's disk."""
@@ -184,12 +177,17 @@ class SQLiteStore:
             self._connection.close()
 
 
+def real_path(path: Path) -> Path:
+    """Return the file that a link leads to, beside which its lock and its keys are."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
 def _create_private(path: Path) -> None:
     """Make an empty file that only its owner reads; SQLite's journal takes on its mode."""
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as exc:
-        raise StoreError(f"{path}: cannot be created ({exc.strerror})") from exc
+        raise not_created(path, exc) from exc
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -205,6 +203,32 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+@contextmanager
+def _locked(path: Path, refusal: str) -> Iterator[None]:
+    """Hold the file beside a store that a process locks which counts into it."""
+    beside = path.with_name(f"{path.name}.lock")
+    try:
+        descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as exc:
+        raise not_created(beside, exc) from exc
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as exc:
+            raise StoreError(f"{path}: {refusal}") from exc
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _bring_forward(path: Path, connection: sqlite3.Connection) -> None:
+    """Migrate; an older store only while nobody counts into it, who would go on in the old way."""
+    database = Database(connection, recursive_triggers=False, execute_plugins=False)
+    older = MIGRATIONS.applied(database) and MIGRATIONS.pending(database)
+    with _locked(path, OLDER_IN_USE) if older else nullcontext():
+        migrate(path, connection)
 
 
 def migrate(path: Path, connection: sqlite3.Connection) -> None:
@@ -227,7 +251,3 @@ def migrate(path: Path, connection: sqlite3.Connection) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-
-
-def _wrapped(path: Path, exc: sqlite3.Error) -> StoreError:
-    return StoreError(f"{path}: {exc}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
 
 from deniable.protocol.period_state import PeriodState
@@ -16,6 +16,7 @@ from .base import (
     BatchPart,
     Destroyed,
     KnownSurvey,
+    Left,
     Registered,
     Released,
     Scope,
@@ -23,6 +24,7 @@ from .base import (
     Settled,
     Token,
 )
+from .sqlite_chunks import chunks, row_marks, values_of
 
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
@@ -32,6 +34,10 @@ class Reading:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._db = connection
+
+    def identity(self) -> str:
+        """Return the number that the schema drew."""
+        return str(self._db.execute("SELECT id FROM identity").fetchone()[0])
 
     def watermark(self) -> datetime:
         """Return the stored moment, or the beginning of time."""
@@ -79,6 +85,19 @@ class Reading:
             (closed,),
         )
         return [Scope(*row) for row in rows]
+
+    def left(self, places: Collection[tuple[int, str]]) -> set[Left]:
+        """Look among the released, the batches and the destroyed."""
+        return {
+            Left(question, period, batch or None)
+            for some in chunks([*places])
+            for table in ("released", "batches", "destroyed")
+            for question, period, batch in self._db.execute(
+                f"SELECT DISTINCT question, period, batch FROM {table}"  # noqa: S608
+                f" WHERE (question, period) IN (VALUES {row_marks(some)})",
+                values_of(some),
+            )
+        }
 
     def tallies(self, survey: str, question: str) -> list[str]:
         """Return released documents in the order of their periods."""

@@ -45,7 +45,10 @@ def read_reports(db: sqlite3.Connection, key: PendingKey) -> Iterator[bytes]:
         pieces = [piece]
         while len(pieces[-1]) == _PIECE:
             at = bytes([len(pieces)]) + place[1:]
-            pieces += [row[1] for row in db.execute(f"{query} AND place = ?", (*_tally(key), at))]
+            row = db.execute(f"{query} AND place = ?", (*_tally(key), at)).fetchone()
+            if row is None:
+                break  # it was lost, and what is left does not open
+            pieces.append(row[1])
         yield b"".join(pieces)
 
 

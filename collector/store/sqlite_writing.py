@@ -32,10 +32,16 @@ _SMALL = 1024
 class Writing(Reading):
     """The steps of the transaction that is open on a connection."""
 
+    shard = 0
+
     def raise_watermark(self, moment: datetime) -> None:
         """Move the watermark unless it is there already."""
         if moment > self.watermark():
             self._set_clock(moment.astimezone(UTC), self.edition())
+
+    def set_back_watermark(self, moment: datetime) -> None:
+        """Write it."""
+        self._set_clock(moment.astimezone(UTC), self.edition())
 
     def _set_clock(self, watermark: datetime, edition: int) -> None:
         self._db.execute(
@@ -258,13 +264,20 @@ class Writing(Reading):
         """Delete a hash."""
         return self._db.execute("DELETE FROM tokens WHERE name = ?", (name,)).rowcount == 1
 
-    def take_plain(self) -> dict[PendingKey, Pending]:
-        """Take the rows out of their table."""
-        rows = self._db.execute("DELETE FROM pending_plain RETURNING *").fetchall()
+    def plain(self) -> dict[PendingKey, Pending]:
+        """Return the rows that were not encrypted yet."""
+        rows = self._db.execute("SELECT question, period, segment, n, cells FROM pending_plain")
         return {
             PendingKey(question, period, segment or None): Pending(n, cells)
             for question, period, segment, n, cells in rows
         }
+
+    def drop_plain(self, key: PendingKey) -> None:
+        """Delete a row, which secure_delete overwrites."""
+        self._db.execute(
+            "DELETE FROM pending_plain WHERE question = ? AND period = ? AND segment = ?",
+            (key.question, key.period, key.segment or ""),
+        )
 
 
 def _place(place: Settled) -> tuple[int, str, str, str]:

@@ -179,8 +179,8 @@ def test_batches_of_a_once_question_add_up(read: Reader) -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"name": "dark"}, "there is no question dark; there are dark_mode, health"),
-        ({"survey": "other"}, "there is no question dark_mode in survey other"),
+        ({"name": "dark"}, "nobody has reported dark yet; there are reports of dark_mode, health"),
+        ({"survey": "other"}, "nobody has reported dark_mode in survey other yet"),
         ({"segment": "gamma"}, "there is no segment gamma; there are beta, stable"),
         ({"version": 7}, "there is no version 7; there are 1"),
         ({"period": "2026-11-01"}, "2026-11-01 is not released, but 2026-11-30"),
@@ -227,7 +227,7 @@ def test_nothing_released_yet(read: Reader) -> None:
     )
     with pytest.raises(SourceError, match="a once question is released in weekly batches"):
         read([], [state(ONCE, "once", "pending", "10-99")], name="wish")
-    with pytest.raises(SourceError, match="nobody has reported anything yet"):
+    with pytest.raises(SourceError, match=r"^nobody has reported dark_mode yet$"):
         read([], [])
 
 
@@ -428,7 +428,7 @@ os.kill(os.getpid(), 9)
 
 def test_a_survey_that_is_not_there(tmp_path: Path) -> None:
     store = write_store(tmp_path / "collector.db", [tally(DARK, [70, 30])])
-    with pytest.raises(SourceError, match="in survey typo; nothing of it is there"):
+    with pytest.raises(SourceError, match=r"^nobody has reported dark_mode in survey typo yet$"):
         estimate("dark_mode", store, survey="typo")
 
 

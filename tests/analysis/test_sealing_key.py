@@ -89,6 +89,9 @@ def test_a_key_that_others_may_read_is_refused(tmp_path: Path, mode: int) -> Non
     file.chmod(mode)
     with pytest.raises(StoreError, match="chmod 600"):
         sealing_key(file)
+    file.write_text("[survey]", encoding="utf-8")
+    with pytest.raises(DocumentError, match="it holds no sealing key"):
+        sealing_key(file)
 
 
 @pytest.mark.parametrize("name", ["", "K", "a b", "x" * 65])

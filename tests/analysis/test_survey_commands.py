@@ -35,7 +35,7 @@ epsilon = 2.0
 epsilon_first = 1.0
 period = "day"
 min_crowd = 1000
-expires = 2027-06-30
+expires = 2098-12-31
 
 [questions.health]
 version = 1
@@ -46,7 +46,7 @@ mechanism = "oue"
 epsilon = 2.0
 period = "week"
 min_crowd = 20
-expires = 2027-06-30
+expires = 2098-12-31
 """
 
 
@@ -201,6 +201,7 @@ def test_an_edition_that_costs_nothing(survey: Path, tmp_path: Path) -> None:
     document = json.loads(done.stdout)
     assert document["refused"] is False
     assert [change["new_epsilon"] for change in document["changes"]] == [0]
+    assert "REFUSED" not in run("survey", "diff", survey, new).stdout
     same = run("survey", "diff", survey, survey)
     assert (same.exit_code, same.stdout) == (0, "Nothing changes for anyone.\n")
     assert run("survey", "diff", survey, survey, "--format", "csv").stdout == (
@@ -217,7 +218,7 @@ def test_an_edition_that_costs_epsilon_or_is_refused(survey: Path, tmp_path: Pat
     refused = edition(tmp_path, ("Is the dark theme on?", "Is it dark?"))
     done = run("survey", "diff", survey, refused)
     assert done.exit_code == 1
-    assert "REFUSED" in done.stdout
+    assert "REFUSED: devices and collectors that know the old edition" in done.stdout
     assert done.stderr == ""
 
 

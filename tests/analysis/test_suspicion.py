@@ -147,6 +147,25 @@ UNARY = [("sue", {}), ("oue", {}), ("dbitflip", {"bits": 4}), ("dbitflip", {"bit
 UNARY += [("rappor", {"bits": 6, "hashes": 2, "cohorts": 3})]
 
 
+@pytest.mark.parametrize(("name", "options"), [("grr", {}), UNARY[-1]])
+def test_a_warning_begins_where_the_odds_say(name: str, options: dict[str, int]) -> None:
+    """At the last count that is rare enough, and not at the next one."""
+    n, question = 300, asked(4, {"name": name, **options}, 2)
+    mechanism = question.mechanism
+    assert isinstance(mechanism, FrequencyOracle | Rappor)
+    bloom = isinstance(mechanism, Rappor)
+    exact = below(n, mechanism.q)
+    counts = mechanism.shape.rows * mechanism.shape.width if bloom else 4
+    last = max(count for count in range(n) if counts * exact[count] < TESTED)
+    for count, seen in ((last, True), (last + 1, False)):
+        cells = [count, 100, 100, 100 - count]
+        if bloom:
+            cells = ([n // 2] * mechanism.shape.width + [n]) * mechanism.shape.rows
+            cells[0] = count
+        found = in_one_period([tally(question, cells, "2026-11-01")])
+        assert ("negative" in [one.kind for one in found]) == seen
+
+
 @pytest.mark.parametrize(("name", "options"), UNARY)
 def test_popcounts_are_rarely_taken_for_fake(name: str, options: dict[str, int]) -> None:
     """The sum of all bits of 25 reports, exactly: Bin(25 a, p) and Bin(25 (w - a), q)."""

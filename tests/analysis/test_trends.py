@@ -75,7 +75,7 @@ def test_what_is_not_there(store: Path) -> None:
         trend("dark", store, value="false")
     with pytest.raises(ParameterError, match="last must be at least 1"):
         trend("health", store, last=0)
-    with pytest.raises(SourceError, match="no question mood"):
+    with pytest.raises(SourceError, match="nobody has reported mood yet"):
         trend("mood", store)
 
 

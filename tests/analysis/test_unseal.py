@@ -6,11 +6,14 @@ import json
 import os
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
-from collections.abc import Iterable
+import tracemalloc
+import weakref
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,11 +38,14 @@ from tally_places import TOKEN, serving, state, write_store
 from deniable.analysis import Unsealed, difference, estimate, periods, trend, unseal
 from deniable.analysis.cli import main
 from deniable.analysis.sources import open_source
+from deniable.analysis.unsealing.opening import Opener
+from deniable.analysis.unsealing.places import FileBatches
+from deniable.analysis.unsealing.private_keys import PrivateKey
 from deniable.protocol.errors import DocumentError, ParameterError, SourceError, StoreError
 from deniable.protocol.question import Question
 from deniable.protocol.response import Response
 from deniable.protocol.sealed_batch import MAX_PART, SealedBatch
-from deniable.protocol.sealing import SealedResponse
+from deniable.protocol.sealing import SealedResponse, pack_plain
 from deniable.protocol.survey import Survey, compile_survey
 
 SURVEY = sealing_survey()
@@ -194,6 +200,33 @@ def test_an_encapsulation_counts_once_across_batches(analyst: Analyst) -> None:
     assert analyst.seen() == 35
 
 
+class Willing(PrivateKey):
+    """A key that opens everything: who chose the encapsulation can seal under it again."""
+
+    def opener(self) -> Callable[[bytes, bytes], bytes | None]:
+        plain = pack_plain(WELL, Response(1))
+        return lambda ciphertext, info: plain
+
+
+def test_an_encapsulation_with_another_ciphertext_is_a_repetition() -> None:
+    """Within a batch and across batches; one device cannot be many."""
+    private = key()
+    opener = Opener([Willing(private.id, private.suite, private.public, private.secret)])
+    seen: set[bytes] = set()
+
+    def remember(digest: bytes) -> bool:
+        new = digest not in seen
+        seen.add(digest)
+        return new
+
+    good = sealed()
+    for place, n in ((-1, 20), (-2, 0)):
+        twins = [spoiled(one, place) for one in good]
+        opened = opener.open_batch(batch(WELL, good + twins), remember)
+        assert (opened.n, opened.dropped["repeated"]) == (n, 40 - n)
+        assert opened.cells == (0, n)
+
+
 def test_a_spoiled_twin_does_not_displace_a_report(analyst: Analyst) -> None:
     good = sealed()
     twins = [replace(one, ciphertext=one.ciphertext[:32] + bytes(21)) for one in good]
@@ -214,6 +247,42 @@ def test_min_crowd_holds_for_what_opened(analyst: Analyst) -> None:
         assert db.execute("SELECT document FROM batches").fetchall() == [(None,)]
     again = analyst.one(parts)
     assert (again["state"], again["new"]) == ("destroyed", False)
+
+
+def test_a_key_of_few_reports_is_told(analyst: Analyst) -> None:
+    """Each report names its key, so a key's reports are a crowd of their own."""
+    new = key("k2")
+    later = sealing_survey(public(key(), "expired"), public(new))
+    place = analyst.release(batch(WELL, sealed() + sealed(ANSWERS[:9], later)))
+    keys = [analyst.key, write_key(analyst.folder / "k2.json", new)]
+    for _ in ("now", "from the file"):
+        result = analyst.unseal(place, keys=keys)
+        (record,) = result.records()
+        assert (record["state"], record["opened"]) == ("released", 29)
+        assert record["opened_by_key"] == "k1=20 k2=9"
+        (batched,) = result.document()["batches"]
+        listed = [{"key": "k1", "opened": 20}, {"key": "k2", "opened": 9}]
+        assert batched == {**record, "opened_by_key": listed}
+        notes = "\n".join(result.sections()[0].notes)
+        assert f"{PERIOD}: only 9 of the reports that opened are sealed for k2, fewer than" in notes
+        assert "for k1" not in notes
+        assert "k1=20 k2=9" in result.sections()[0].rows[0]
+    enough = analyst.release(batch(WELL, sealed() + sealed(ANSWERS[:10], later)))
+    result = analyst.unseal(enough, keys=keys, to=analyst.folder / "new.db")
+    assert result.records()[0]["opened_by_key"] == "k1=20 k2=10"
+    assert "fewer than" not in "\n".join(result.sections()[0].notes)
+
+
+def test_the_file_is_private(analyst: Analyst) -> None:
+    before = os.umask(0)
+    try:
+        analyst.one(batch(WELL, sealed()))
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(analyst.to.stat().st_mode) == 0o600
+    analyst.to.chmod(0o640)
+    analyst.one(batch(WELL, sealed(period="2026-12-01"), "2026-12-01"))
+    assert stat.S_IMODE(analyst.to.stat().st_mode) == 0o640
 
 
 def test_min_crowd_is_exactly_enough(analyst: Analyst) -> None:
@@ -255,6 +324,75 @@ def test_a_batch_whose_parts_are_missing_is_refused(analyst: Analyst) -> None:
     files = [analyst.release([part]) for part in reversed(parts)]
     (whole,) = analyst.unseal(*files).records()
     assert (whole["state"], whole["opened"], whole["unknown_key"]) == ("released", 20, 2 * MAX_PART)
+
+
+def test_a_list_of_endless_parts_is_refused_at_once(analyst: Analyst) -> None:
+    """A list is a stranger's: it costs what it holds, not what it says."""
+    with serving() as server:
+        name = {"version": 1, "period": PERIOD, "batch": None, "segment": None}
+        one = {**name, "id": 1, "n": 10, "part": 5, "parts": 10**11}
+        server.put("/v1/periods", {"periods": [state(WELL, PERIOD, "released", "10")]})
+        server.put("/v1/batches/acme/well", {"batches": [one]})
+        tracemalloc.start()
+        try:
+            (record,) = analyst.unseal(server.url, token=TOKEN).records()
+            assert tracemalloc.get_traced_memory()[1] < 32 * 2**20
+        finally:
+            tracemalloc.stop()
+        assert "parts, 0, 1, 2, 3, 4, 6, 7, 8, … (from 0) are missing" in record["why"]
+        for odd in (
+            {**one, "version": 10**30},
+            {**one, "parts": 10**30},
+            {**one, "segment": "\ud800"},
+            {**one, "batch": "\ud800"},
+        ):
+            server.put("/v1/batches/acme/well", {"batches": [odd]})
+            with pytest.raises(DocumentError, match="batches"):
+                analyst.unseal(server.url, token=TOKEN)
+
+
+def test_files_are_held_one_at_a_time(analyst: Analyst) -> None:
+    files = [analyst.release([part]) for part in many()]
+    tracemalloc.start()
+    try:
+        place = FileBatches(files)
+        assert tracemalloc.get_traced_memory()[0] < 2 * 2**20
+        named = [(part.part, part.read().part) for part in place.parts("acme", "well")]
+    finally:
+        tracemalloc.stop()
+    assert named == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_a_file_that_changes_meanwhile_is_noticed(analyst: Analyst) -> None:
+    parts = many()
+    file = analyst.release(parts[:1])
+    (part,) = FileBatches([file]).parts("acme", "well")
+    write_parts(file, parts[1:2])
+    with pytest.raises(DocumentError, match="another one than the list says"):
+        part.read()
+    write_parts(file, [])
+    with pytest.raises(SourceError, match="changed"):
+        part.read()
+
+
+class Watched(SealedBatch):
+    """One that a test can see go."""
+
+
+def test_one_part_at_a_time_is_in_memory(analyst: Analyst) -> None:
+    """When a part is folded, the reports of those before are gone."""
+    folded: list[weakref.ref[SealedBatch]] = []
+
+    def listed() -> Iterator[SealedBatch]:
+        for part in many():
+            copy = Watched(*(getattr(part, field.name) for field in fields(part)))
+            assert [one for one in folded if one() is not None] == []
+            folded.append(weakref.ref(copy))
+            yield copy
+            del copy
+
+    opened = Opener([key()]).open_batch(listed(), lambda _: True)
+    assert (opened.n, len(folded)) == (20, 3)
 
 
 def test_one_refused_batch_stops_no_other(analyst: Analyst) -> None:
@@ -308,23 +446,27 @@ def test_a_kill_in_the_middle_leaves_nothing_half_done(analyst: Analyst) -> None
 
 
 def test_a_collectors_store_is_read(analyst: Analyst) -> None:
-    store = analyst.folder / "collector.db"
-    parts = many()
+    store = write_released(analyst.folder / "collector.db", many(), "well")
+    (record,) = analyst.unseal(store).records()
+    assert (record["opened"], record["n"]) == (20, 2 * MAX_PART + 20)
+    with pytest.raises(StoreError, match="no file of `deniable unseal`"):
+        analyst.unseal(store, to=store)
+
+
+def write_released(store: Path, parts: Iterable[SealedBatch], question: str) -> Path:
+    """Write what unsealing reads of a collector's store, with parts of a question of that name."""
     with closing(sqlite3.connect(store)) as db:
         db.execute(
             """CREATE TABLE released_batches
             (survey, question, version, period, batch, segment, part, parts, document)"""
         )
         for part in parts:
-            row = ("acme", "well", 1, PERIOD, None, None, part.part, part.parts)
+            row = ("acme", question, 1, PERIOD, None, None, part.part, part.parts)
             document = json.dumps(part.document())
             marks = ", ".join("?" * 9)
             db.execute(f"INSERT INTO released_batches VALUES ({marks})", (*row, document))
         db.commit()
-    (record,) = analyst.unseal(store).records()
-    assert (record["opened"], record["n"]) == (20, 2 * MAX_PART + 20)
-    with pytest.raises(StoreError, match="no file of `deniable unseal`"):
-        analyst.unseal(store, to=store)
+    return store
 
 
 def test_a_collectors_address_is_read(analyst: Analyst) -> None:
@@ -435,13 +577,13 @@ def test_the_command_says_what_became_of_each_batch(analyst: Analyst) -> None:
     assert told.exit_code == 0, told.output
     assert told.stdout.splitlines()[0] == "Batches of well (acme)"
     assert told.stdout.splitlines()[4].split() == [
-        PERIOD, "21", "20", "0", "1", "0", "0", "folded",
+        PERIOD, "21", "20", "k1=20", "0", "1", "0", "0", "folded",
     ]  # fmt: skip
     assert "folded earlier" in run(*line).stdout
     half = analyst.release(many()[:1])
     refused = run(*line[:3], half, *line[4:-1], analyst.folder / "new.db", "--format", "csv")
     assert refused.exit_code == 1
-    assert refused.stdout.splitlines()[1].startswith(f"1,{PERIOD},,,refused,true,,,,,,,")
+    assert refused.stdout.splitlines()[1].startswith(f"1,{PERIOD},,,refused,true,,,,,,,,")
 
 
 def test_no_response_and_no_report_is_kept(analyst: Analyst) -> None:
@@ -462,6 +604,16 @@ def test_questions_do_not_mix(analyst: Analyst) -> None:
     result = unseal("ill", analyst.release(batch(ill, reports)), keys=analyst.key, to=analyst.to)
     assert result.records()[0]["opened"] == 20
     assert [state.question for state in periods(analyst.to).states] == ["ill", "well"]
+
+
+def test_a_part_of_another_question_is_refused(analyst: Analyst) -> None:
+    """Though the place lists it as one of this question's."""
+    both = sealing_survey(well=sealed_question(), ill=sealed_question(ask="Are you ill?"))
+    (part,) = batch(both.questions["ill"], seal(both, both.questions["ill"], ANSWERS))
+    store = write_released(analyst.folder / "collector.db", [part], "well")
+    with pytest.raises(DocumentError, match="is of another question than well"):
+        analyst.unseal(store)
+    assert analyst.seen() == 0
 
 
 def test_the_library_is_needed_and_named(analyst: Analyst) -> None:

@@ -59,6 +59,7 @@ DAY = "2026-11-30"
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 SURVEY = make_survey({"yes": {}, "weekly": {"period": "week"}, "ever": {"period": "once"}})
 SEGMENTED = make_survey({"yes": {}, "also": {"version": 3}}, segments=["a"], name="second")
+INDEX = "sqlite_autoindex_questions_2"
 SECRETS = {name: os.urandom(40) for name in ("cells", "tag", "sealed")}
 
 
@@ -167,7 +168,7 @@ def test_a_backup_holds_what_was_released_and_nothing_that_waits(
             assert counting(kept) == {"released", "destroyed"}
             assert set(kept.closed_scopes()) == {Scope("test", "2026-11-20"), Scope("test", DAY)}
             assert kept.open_scopes() == []
-    assert str(copied) == ("3 released tallies, 2 parts of sealed batches, 5 questions, 1 tokens")
+    assert str(copied) == ("3 released tallies, 2 parts of sealed batches, 5 questions, 1 token")
     everything = backup.read_bytes()
     assert [name for name, secret in SECRETS.items() if secret[:16] in everything] == []
     assert b"12345678" not in everything
@@ -372,16 +373,18 @@ def test_what_is_no_backup_is_refused(backup: Path, tmp_path: Path) -> None:
     with closing(sqlite3.connect(newer)) as db, db:
         db.execute("INSERT INTO _sqlite_migrations SELECT 99, migration_set, 'm999_later', ''"
                    " FROM _sqlite_migrations LIMIT 1")  # fmt: skip
-    damaged = tmp_path / "damaged"
-    content = bytearray(backup.read_bytes())
-    content[4096:8192] = os.urandom(4096)
-    damaged.write_bytes(content)
+    with closing(sqlite3.connect(backup)) as db:
+        ((index,),) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (INDEX,))
+    damaged, unsorted = tmp_path / "damaged", tmp_path / "unsorted"
+    spoil(backup, damaged, 2)
+    spoil(backup, unsorted, index)  # which nothing reads
     text = tmp_path / "text"
     text.write_text("nothing of the kind" * 100)
     for path, message in {
         store_path: "is no backup; make one with",
         newer: "newer deniable",
-        damaged: "is damaged|malformed",
+        damaged: "is damaged",
+        unsorted: "is damaged",
         text: "not a database",
         tmp_path / "absent": "no such file",
         tmp_path: "no such file",
@@ -389,6 +392,13 @@ def test_what_is_no_backup_is_refused(backup: Path, tmp_path: Path) -> None:
         with pytest.raises(StoreError, match=message):
             restore_backup(path, str(tmp_path / "new.db"), NOON)
     assert not (tmp_path / "new.db").exists()
+
+
+def spoil(backup: Path, to: Path, page: int) -> None:
+    """Copy a backup, but for one page."""
+    content = bytearray(backup.read_bytes())
+    content[4096 * (page - 1) : 4096 * page] = os.urandom(4096)
+    to.write_bytes(content)
 
 
 def test_closed_scopes_are_those_in_which_a_report_could_count() -> None:
@@ -443,7 +453,7 @@ def test_a_store_put_back_by_hand_releases_nothing_twice(
     back.collector.close()
     store = str(tmp_path / "collector.db")
     as_of = ["--as-of", FAR, "--yes"]
-    assert "destroyed 0, waiting for keys of 1 periods;" in cli("release", "--store", store, *as_of)
+    assert "destroyed 0, waiting for 1 key;" in cli("release", "--store", store, *as_of)
     asked = run("release", "--store", store, "--destroy-unreadable", stdin="n\n")
     assert asked.exit_code == 1
     assert "nothing was closed; answer y, or use --yes" in asked.stderr
@@ -457,13 +467,14 @@ def test_a_store_put_back_by_hand_releases_nothing_twice(
 
 
 def test_a_backup_is_taken_while_reports_come_in(tmp_path: Path, backup: Path) -> None:
-    survey = make_survey({"yes": {"grace": 1}})
+    survey, day = make_survey({"yes": {"grace": 1}}), today()
     with serving(survey, tmp_path) as server:
-        server.post(request_body(survey, new_device()))
+        server.post(request_body(survey, new_device(), period=day))
         assert cli("backup", str(backup), "--store", str(server.store)).startswith(
             f"wrote {backup}: 0 released tallies"
         )
-        assert server.post(request_body(survey, new_device())).json["accepted"] == 1
+        body = request_body(survey, new_device(), period=day)
+        assert server.post(body).json["accepted"] == 1
     cli("release", "--store", str(server.store), "--as-of", FAR, "--yes")
     late = tmp_path / "late.backup"
     cli("backup", str(late), "--store", str(server.store))
@@ -474,15 +485,15 @@ def test_a_backup_is_taken_while_reports_come_in(tmp_path: Path, backup: Path) -
     assert done.exit_code == 1
     assert "set this machine's clock right, or wait until then" in done.stderr
     (tmp_path / "new.db-keys").mkdir(mode=0o700)
-    (tmp_path / "new.db-keys" / f"test.{today()}.key").write_bytes(os.urandom(32))
+    (tmp_path / "new.db-keys" / f"test.{day}.key").write_bytes(os.urandom(32))
     done = run("restore", str(backup), "--store", str(new))
     assert done.stdout.startswith("restored 0 released tallies"), done.stderr
-    assert "closed 2 periods that were open" in done.stdout
-    assert "Warning: keys of 1 periods are in " in done.stderr
+    assert "closed for good: 2 periods that had begun" in done.stdout
+    assert "Warning: 1 key of periods in " in done.stderr
     again = Server([tmp_path / "survey.json"], new)
     again.start()
     try:
-        reply = again.post(request_body(survey, new_device())).json
+        reply = again.post(request_body(survey, new_device(), period=day)).json
         assert reply["rejected"][0]["code"] == "period_closed"
     finally:
         again.stop()

@@ -67,6 +67,46 @@ def test_what_is_refused(store: Store, changes: dict[str, object], message: str)
         assert list(Catalogue.read(reader).questions["test"]) == ["yes"]
 
 
+def with_keys(*keys: tuple[str, str, str]) -> Survey:
+    """Keys by id, state and the letter of which their bytes are made."""
+    tables = [
+        {"id": name, "suite": "x25519", "public": letter * 42 + "A", "state": state}
+        for name, state, letter in keys
+    ]
+    return make_survey({"yes": {"sealed": True, "epsilon_first": 1}}, sealing_keys=tables)
+
+
+def test_sealing_keys_may_come_turn_and_expire(store: Store) -> None:
+    load(
+        store,
+        with_keys(("a", "active", "A")),
+        with_keys(("a", "active", "A"), ("b", "pending", "B")),
+        with_keys(("a", "pending", "A"), ("b", "active", "B")),
+        with_keys(("a", "expired", "A"), ("b", "active", "B")),
+        with_keys(("a", "expired", "A"), ("b", "active", "B")),
+        with_keys(("b", "expired", "B"), ("c", "active", "C")),
+    )
+
+
+@pytest.mark.parametrize("state", ["active", "pending"])
+def test_an_expired_sealing_key_does_not_come_back(store: Store, state: str) -> None:
+    other = "pending" if state == "active" else "active"
+    load(store, with_keys(("old", "expired", "A"), ("new", "active", "B")))
+    message = f"survey test: sealing_keys: old is {state} here and expired .*; load the newest file"
+    with pytest.raises(ParameterError, match=message):
+        load(store, with_keys(("old", state, "A"), ("new", other, "B")))
+    with store.read() as reader:
+        states = [key.state for key in Catalogue.read(reader).sealing_keys("test")]
+    assert states == ["expired", "active"]
+
+
+def test_a_sealing_key_keeps_its_bytes(store: Store) -> None:
+    load(store, with_keys(("a", "active", "A")))
+    message = "survey test: sealing_keys: a is another key than .*; give it an id of its own"
+    with pytest.raises(ParameterError, match=message):
+        load(store, with_keys(("a", "active", "B")))
+
+
 def test_what_the_hash_does_not_cover_may_change(store: Store) -> None:
     changes = {"min_crowd": 11, "grace": 9, "owner": "others", "expires": "2027-01-01"}
     catalogue = load(store, make_survey({"yes": {"min_crowd": 10}}), make_survey({"yes": changes}))

@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from collector_kit import (
     InProcess,
     make_survey,
     new_device,
+    period_keys,
     request_body,
     save,
     serving,
@@ -31,6 +33,7 @@ from servers import Postgres, Valkey
 
 from deniable.collector.app import close_app, create_app
 from deniable.collector.backup import write_backup
+from deniable.collector.catalogue import register
 from deniable.collector.cli import main
 from deniable.collector.config import Config
 from deniable.collector.doctor import Case, Finding, examine
@@ -39,6 +42,7 @@ from deniable.collector.doctor.endpoints import encryption
 from deniable.collector.doctor.files import file_system
 from deniable.collector.store import open_store
 from deniable.collector.store.base import Token
+from deniable.protocol.survey import Survey
 
 DAY = "2026-11-30"
 SURVEY = make_survey({"yes": {"min_crowd": 2}})
@@ -85,7 +89,7 @@ def file(case: Case) -> Path:
 
 def key_file(case: Case) -> Path:
     assert case.keys_directory is not None
-    (path,) = case.keys_directory.glob("*.key")
+    (path,) = period_keys(case.keys_directory)
     return path
 
 
@@ -129,9 +133,11 @@ def snapshot(folder: Path) -> dict[str, Any]:
 
 def test_what_is_not_there_is_not_made(tmp_path: Path) -> None:
     case = Case(str(tmp_path / "none.db"), str(tmp_path / "keys"))
-    assert ("fault", f"{tmp_path}/none.db: there is no such store; check --store") in [
-        (finding.status, finding.detail) for finding in examine(case)
-    ]
+    faults = [finding for finding in examine(case) if finding.status == "fault"]
+    absent = Finding(
+        "store", "fault", f"{tmp_path}/none.db: there is no such store", "check --store"
+    )
+    assert faults == [absent]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -145,7 +151,7 @@ def test_the_command(case: Case) -> None:
     assert bad.exit_code == 1
     assert f"fault    permissions        {case.store}: others can read it\n" in bad.stdout
     assert f"→ chmod 600 {case.store}\n" in bad.stdout
-    assert "\n1 faults, " in bad.stdout
+    assert "\n1 fault, " in bad.stdout
 
 
 # Files
@@ -166,7 +172,7 @@ def test_a_folder_that_others_can_write_to(case: Case) -> None:
 def test_keys_that_others_can_read(case: Case) -> None:
     assert one(case, "key permissions")[0] == "ok"
     key_file(case).chmod(0o604)
-    assert one(case, "key permissions") == ("fault", f"{case.keys}: others can read 1 keys")
+    assert one(case, "key permissions") == ("fault", f"{case.keys}: others can read 1 key")
     key_file(case).parent.chmod(0o711)
     assert one(case, "key permissions") == ("fault", f"{case.keys}: others can enter it")
 
@@ -227,6 +233,9 @@ def test_an_interrupted_commit(case: Case, tmp_path: Path) -> None:
     before = snapshot(copy.parent)
     findings = list(examine(replace(case, store=str(copy))))
     assert [f.status for f in findings if f.check == "in use"] == ["warning"]
+    assert [(f.check, f.fix) for f in findings if f.status == "fault"] == [
+        ("store", "a commit was interrupted; deniable-collector status undoes it")
+    ]
     assert snapshot(copy.parent) == before  # SQLite would undo the commit, if it were let
 
 
@@ -243,7 +252,9 @@ def test_a_damaged_file(case: Case) -> None:
     for at in range(4096, len(content), 4096):
         content[at : at + 64] = os.urandom(64)
     file(case).write_bytes(content)
-    assert [f.status for f in examine(case) if f.check == "integrity"] == ["fault"]
+    (finding,) = (f for f in examine(case) if f.status == "fault")
+    assert finding.detail.endswith("malformed")
+    assert "restore the newest backup" in finding.fix
 
 
 def test_schemas_of_others(case: Case, tmp_path: Path) -> None:
@@ -252,11 +263,12 @@ def test_schemas_of_others(case: Case, tmp_path: Path) -> None:
         db.execute("INSERT INTO _sqlite_migrations SELECT 99, migration_set, 'm999_later', ''"
                    " FROM _sqlite_migrations LIMIT 1")  # fmt: skip
     assert one(case, "schema") == ("fault", "was written by a newer deniable")
-    assert one(case, "contents")[0] == "fault"
+    assert [f.check for f in examine(case) if f.status == "fault"] == ["schema"]
     file(case).unlink()
     with database(case) as db:
         db.executescript(Path(__file__).with_name("schemas").joinpath("schema1.sql").read_text())
     assert one(case, "schema")[0] == "warning"
+    assert [f for f in examine(case) if f.status == "fault" and f.check != "permissions"] == []
     file(case).unlink()
     with database(case) as db:
         db.execute("CREATE TABLE recipes (name)")
@@ -266,8 +278,67 @@ def test_schemas_of_others(case: Case, tmp_path: Path) -> None:
 def test_a_backup_is_not_a_store(case: Case, tmp_path: Path) -> None:
     with closing(open_store(case.store)) as store:
         write_backup(store, tmp_path / "backup")
-    status, detail = one(replace(case, store=str(tmp_path / "backup")), "contents")
+    status, detail = one(replace(case, store=str(tmp_path / "backup")), "store")
     assert (status, "is a backup" in detail) == ("fault", True)
+
+
+@pytest.mark.parametrize(
+    ("store", "detail", "fix"),
+    [
+        ("none.db", "none.db: there is no such store", "check --store"),
+        ("text", "text: file is not a database", "check --store"),
+        ("postgresql:x", "store: what begins with postgresql: is neither file nor URL", "@HOST/"),
+        ("postgresql://a@/b?host=/nowhere", "the server is not running there", "check the URL"),
+    ],
+)
+def test_one_cause_is_one_fault(
+    case: Case, tmp_path: Path, store: str, detail: str, fix: str
+) -> None:
+    """With its own fix; and a survey that is wrong is told beside it."""
+    (tmp_path / "text").write_text("nothing of the kind" * 100, encoding="utf-8")
+    (tmp_path / "text").chmod(0o600)
+    (tmp_path / "broken.toml").write_text("[survey", encoding="utf-8")
+    location = store if ":" in store else str(tmp_path / store)
+    wrong = replace(case, store=location, surveys=(str(tmp_path / "broken.toml"),))
+    faults = [finding for finding in examine(wrong) if finding.status == "fault"]
+    assert [finding.check for finding in faults if finding.check != "survey"] in (
+        ["store"], ["server"],
+    )  # fmt: skip
+    assert (detail in faults[0].detail, fix in faults[0].fix) == (True, True), faults[0]
+    assert [finding.check for finding in faults][-1] == "survey"
+
+
+def test_a_store_that_cannot_be_written() -> None:
+    """Nobody is kept from anything who is root, so it is looked at as another user."""
+    with TemporaryDirectory(prefix="deniable-doctor-") as folder:
+        path = Path(folder) / "collector.db"
+        open_store(str(path)).close()
+        path.chmod(0o400)
+        with nobody(Path(folder), path):
+            assert one(Case(str(path)), "store") == (
+                "fault",
+                f"{path}: this user may not write to it",
+            )
+            path.chmod(0o600)
+            assert one(Case(str(path)), "store")[0] == "ok"
+            Path(folder).chmod(0o500)
+            detail = f"{folder}: this user may not write to it"
+            assert one(Case(str(path)), "store") == ("fault", detail)
+
+
+@contextmanager
+def nobody(*places: Path) -> Iterator[None]:
+    """Be another user than root for a while, who owns the places."""
+    if os.geteuid():
+        yield
+        return
+    for place in places:
+        os.chown(place, 65534, 65534)
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
 
 
 # What the store holds
@@ -311,6 +382,23 @@ def test_survey_files_that_cannot_be_read(case: Case, tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+def test_a_survey_file_that_brings_an_expired_key_back(case: Case, tmp_path: Path) -> None:
+    def edition(state: str, other: str) -> Survey:
+        keys = [
+            {"id": name, "suite": "x25519", "public": letter * 42 + "A", "state": state}
+            for name, letter, state in (("old", "A", state), ("new", "B", other))
+        ]
+        questions = {"yes": {"sealed": True, "epsilon_first": 1}}
+        return make_survey(questions, name="second", sealing_keys=keys)
+
+    with closing(open_store(case.store)) as store, store.transaction() as tx:
+        register(tx, edition("expired", "active"))
+    path = save(edition("active", "pending"), tmp_path / "survey.json")
+    status, text = one(replace(case, surveys=(str(path),)), "survey")
+    assert status == "fault"
+    assert f"{path}: sealing_keys: old is active here and expired" in text
+
+
 def test_questions_that_expired(case: Case) -> None:
     assert one(case, "expired questions")[0] == "ok"
     late = replace(case, now=datetime(2099, 1, 1, tzinfo=UTC))
@@ -320,7 +408,7 @@ def test_questions_that_expired(case: Case) -> None:
 
 
 def test_keys_that_are_missing_or_others(case: Case) -> None:
-    assert one(case, "keys") == ("ok", "each of 1 open periods has its key")
+    assert one(case, "keys") == ("ok", "1 open period, each with its key")
     key = key_file(case)
     key.write_bytes(os.urandom(32))
     assert one(case, "keys") == (
@@ -393,7 +481,7 @@ def test_a_postgres_store(postgres: Postgres, tmp_path: Path, clock: Clock) -> N
     assert warned == {"role", "tokens", "key place"}  # one server for both
     faults = [finding.detail for finding in findings.values() if finding.status == "fault"]
     assert faults == ["fsync is off: a power cut loses acknowledged reports"]  # as tests run it
-    assert findings["keys"].detail == "each of 1 open periods has its key"
+    assert findings["keys"].detail == "1 open period, each with its key"
     assert one(replace(case, keys=url), "key place")[0] == "fault"
     assert one(replace(case, keys=None), "keys")[0] == "fault"
     empty = replace(case, keys=postgres.fresh_database())
@@ -451,7 +539,7 @@ def test_a_postgres_server_that_is_down(postgres: Postgres) -> None:
     postgres.stop()
     case = Case(postgres.url("secret", "ann:hunter2"), "redis://127.0.0.1:1/0")
     findings = list(examine(case))
-    assert {"server", "contents"} <= {f.check for f in findings if f.status == "fault"}
+    assert {f.check for f in findings if f.status == "fault"} == {"server", "key server"}
     assert "hunter2" not in repr(findings)
 
 

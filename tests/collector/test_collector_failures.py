@@ -15,7 +15,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +68,18 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @contextmanager
 def loaded(
-    folder: Path, location: str, *options: str, program: tuple[str, ...] = PROGRAM
+    folder: Path,
+    location: str,
+    *options: str,
+    program: tuple[str, ...] = PROGRAM,
+    day: str | None = None,
 ) -> Iterator[tuple[Server, Devices]]:
     """A collector under load that began well; at the end what it answered is what it counted."""
     places = () if "--keys" in options else ("--keys", str(folder / "keys"))
     options = (*places, *options)
     keys = options[options.index("--keys") + 1]
     with replicas(SURVEY, folder, 1, location, *options, program=program) as (server,):
-        devices = Devices(SURVEY, [server], 1, [today()])
+        devices = Devices(SURVEY, [server], 1, [day or today()])
         with devices.sending(3):
             devices.wait_for(10)
             yield server, devices
@@ -84,6 +88,10 @@ def loaded(
     check_discreet(server, devices)
     close_all(location, keys)
     check_released(location, devices)
+
+
+def days_before(day: str, count: int) -> str:
+    return (date.fromisoformat(day) - timedelta(days=count)).isoformat()
 
 
 def check_discreet(server: Server, devices: Devices) -> None:
@@ -148,7 +156,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("program", "left", "reason"),
     [
-        (PROGRAM, 32 * MEBIBYTE, "commit failed: the disk is almost full"),
+        (PROGRAM, 32 * MEBIBYTE, "taking in reports failed: the disk is almost full"),
         (python(UNBOUNDED), 0, "database or disk is full"),
     ],
     ids=["headroom", "no room"],
@@ -234,8 +242,9 @@ def test_a_file_that_was_overwritten(tmp_path: Path) -> None:
 
 @both_stores
 def test_a_key_that_vanishes_is_put_back(location: str, tmp_path: Path) -> None:
-    key = tmp_path / "keys" / f"test.{today()}.key"
     with loaded(tmp_path, location, *QUICK) as (server, devices):
+        day = devices.periods[0]
+        key = tmp_path / "keys" / f"test.{day}.key"
         content = key.read_bytes()
         key.unlink()
         until(key.exists)
@@ -243,16 +252,17 @@ def test_a_key_that_vanishes_is_put_back(location: str, tmp_path: Path) -> None:
         devices.wait_for(20)
         server.stop(signal.SIGKILL)
         server.start()
-    assert told(server, f"the key of test.{today()} had vanished and was put back from memory")
+    assert told(server, f"the key of test.{day} had vanished and was put back from memory")
     assert not devices.refusals
 
 
 @both_stores
 def test_a_key_that_was_lost_while_nobody_had_it(location: str, tmp_path: Path) -> None:
     """Its period waits, another one counts, and with the key put back it counts on."""
-    key, away = tmp_path / "keys" / f"test.{today()}.key", tmp_path / "away"
-    yesterday = today(datetime.now(UTC) - timedelta(days=1))
     with loaded(tmp_path, location, *QUICK) as (server, devices):
+        day = devices.periods[0]
+        yesterday = days_before(day, 1)
+        key, away = tmp_path / "keys" / f"test.{day}.key", tmp_path / "away"
         server.stop()
         key.rename(away)
         server.start()
@@ -262,7 +272,7 @@ def test_a_key_that_was_lost_while_nobody_had_it(location: str, tmp_path: Path) 
         devices.answered[yesterday] = [other]
         assert server.ask("GET", "/readyz").status == 503
         away.rename(key)
-    assert told(server, f"looking up the key of test.{today()} failed: {key.parent}: ")
+    assert told(server, f"looking up the key of test.{day} failed: {key.parent}: ")
     assert set(devices.refusals) == {"the period's key is missing; nothing counts in it"}
 
 
@@ -272,6 +282,7 @@ def test_valkey_goes_and_loses_every_key(location: str, tmp_path: Path, valkey: 
     keys, flood = valkey.fresh_database(), valkey.fresh_database()
     options = ["--keys", keys, "--flood-storage", flood, *QUICK]
     with loaded(tmp_path, location, *options) as (server, devices):
+        day = devices.periods[0]
         valkey.kill()
         devices.wait_for_refusals(20)
         assert server.ask("GET", "/livez").status == 200
@@ -279,12 +290,12 @@ def test_valkey_goes_and_loses_every_key(location: str, tmp_path: Path, valkey: 
         valkey.start()
         devices.wait_for(20)
         with closing(redis.Redis.from_url(keys)) as client:
-            until(lambda: bool(client.exists(f"deniable:key:test.{today()}")))
+            until(lambda: bool(client.exists(f"deniable:key:test.{day}")))
         server.stop(signal.SIGKILL)
         server.start()
     assert told(server, f"{flood}: floods cannot be counted, so reports are answered 503 ")
     assert told(server, f"{flood}: floods are counted again")
-    assert told(server, f"the key of test.{today()} had vanished and was put back from memory")
+    assert told(server, f"the key of test.{day} had vanished and was put back from memory")
     assert set(devices.refusals) == {"the flood limit cannot be checked"}
 
 
@@ -337,22 +348,27 @@ def test_a_clock_that_is_set_back_a_day(
         draft.write_text(str(hours))
         draft.rename(shift)
 
-    set_clock(0)
-    long_ago = today(datetime.now(UTC) - timedelta(days=31))
-    with loaded(tmp_path, location, *QUICK, program=python(SHIFTED)) as (server, devices):
-        pass_on = request_body(SURVEY, new_device())
-        yesterday = today(datetime.now(UTC) - timedelta(days=1))
+    now = datetime.now(UTC)
+    noon = 12 - (now.hour + now.minute / 60)
+    set_clock(noon)
+    with loaded(tmp_path, location, *QUICK, program=python(SHIFTED), day=today(now)) as (
+        server,
+        devices,
+    ):
+        (day,) = devices.periods
+        yesterday, long_ago = days_before(day, 1), days_before(day, 31)
+        pass_on = request_body(SURVEY, new_device(), period=day)
         devices.pause()
-        set_clock(-24)
+        set_clock(noon - 24)
         until(lambda: told(server, "the clock failed: it is behind what was closed before"))
         assert codes(server.post(pass_on).json) == {"period_future"}
         assert codes(server.post(pass_on | {"period": long_ago}).json) == {"period_closed"}
         assert server.post(pass_on | {"period": yesterday}).json["accepted"] == 2
         devices.answered[yesterday] = [pass_on]
-        set_clock(0)
+        set_clock(noon)
         until(lambda: told(server, "the clock: in order again"))
         assert server.post(pass_on).json["accepted"] == 2
-        devices.answered[today()].append(pass_on)
+        devices.answered[day].append(pass_on)
         devices.resume()
     assert not devices.refusals
 
@@ -389,11 +405,12 @@ def test_a_key_lost_before_its_first_row(
         postgres.fresh_database(), (SURVEY,), keys=places, release_every=0, flood_limit="9 per day"
     )
     with running(config) as first, running(config) as second:
-        scope = Scope("test", today(), "", 0)
+        day = today()
+        scope = Scope("test", day, "", 0)
         collector_of(first).keys.of(scope)
         with closing(redis.Redis.from_url(places)) as client:
             client.flushdb()
-        bodies = [request_body(SURVEY, new_device()) for _ in range(2)]
+        bodies = [request_body(SURVEY, new_device(), period=day) for _ in range(2)]
         assert post(second, bodies[0]).get_json()["accepted"] == 2
         assert post(first, bodies[1]).status_code == 503
         assert post(first, bodies[1]).get_json()["accepted"] == 2

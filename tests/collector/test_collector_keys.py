@@ -124,20 +124,21 @@ def test_threads_make_one_key(tmp_path: Path) -> None:
 def test_a_tally_opens_as_itself_alone() -> None:
     key = ScopeKey(DAY, bytes(32))
     place = Place("a" * 64, DAY.period, None)
-    sealed = key.seal_tally(place, 3, b"cells")
-    assert key.open_tally(place, 3, sealed) == b"cells"
+    sealed = key.seal_tally(place, 1, 3, b"cells")
+    assert key.open_tally(place, 1, 3, sealed) == b"cells"
     others = [place._replace(question_hash="b" * 64), place._replace(period="2026-12-01")]
     wrong = [
-        *((key, other, 3) for other in [*others, place._replace(segment="a")]),
-        (key, place, 4),
-        (ScopeKey(DAY, bytes(31) + b"1"), place, 3),
+        *((key, other, 1, 3) for other in [*others, place._replace(segment="a")]),
+        (key, place, 1, 4),
+        (key, place, 2, 3),
+        (ScopeKey(DAY, bytes(31) + b"1"), place, 1, 3),
     ]
-    for opener, where, n in wrong:
+    for opener, where, shard, n in wrong:
         with pytest.raises(UnreadableError):
-            opener.open_tally(where, n, sealed)
+            opener.open_tally(where, shard, n, sealed)
     for damaged in (b"", sealed[:11], sealed[:-1], bytes(len(sealed))):
         with pytest.raises(UnreadableError, match="does not open"):
-            key.open_tally(place, 3, damaged)
+            key.open_tally(place, 1, 3, damaged)
     with pytest.raises(UnreadableError):
         key.report_opener(place)(sealed)
 
@@ -145,7 +146,7 @@ def test_a_tally_opens_as_itself_alone() -> None:
 def test_every_encryption_is_another() -> None:
     key = ScopeKey(DAY, bytes(32))
     place = Place("a" * 64, DAY.period, "a")
-    sealed = {key.seal_tally(place, 3, b"cells") for _ in range(50)}
+    sealed = {key.seal_tally(place, 0, 3, b"cells") for _ in range(50)}
     reports = key.seal_reports(place, [b"report"] * 50)
     assert len({text[:12] for text in [*sealed, *reports]}) == 100
     assert {key.report_opener(place)(report) for report in reports} == {b"report"}
@@ -157,8 +158,10 @@ def test_the_bytes_of_a_period_key_are_frozen() -> None:
     assert key.tag(DEVICE).hex() == "8cee13d11fcccec8d2ebee23fc2362c4"
     assert key.check.hex() == "d62eab6ceeb8c04c"
     place = Place("a" * 64, "once", "beta")
-    sealed = bytes.fromhex("fe5e9dfb28c72cadeacc78c929b525c81a10af4266d12351f5a72a9c15baa24a03")
-    assert key.open_tally(place, 7, sealed) == b"cells"
+    sealed = bytes.fromhex("fe5e9dfb28c72cadeacc78c929b525c81ad369202fc40c6a3825c0da289a16badf")
+    assert key.open_tally(place, 5, 7, sealed) == b"cells"
+    report = bytes.fromhex("927424de326451f5201958affa831d7ff8abe65aada125117f1dc7331378423c21e0")
+    assert key.report_opener(place)(report) == b"report"
 
 
 def test_keys_are_not_kept_in_the_store(postgres: Postgres) -> None:

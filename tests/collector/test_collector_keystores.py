@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import re
+import secrets
 import socket
 import stat
+import string
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -36,6 +39,12 @@ from deniable.collector.places import same_place, without_password
 from deniable.protocol.errors import MissingExtraError, ParameterError, StoreError
 
 NAME = "acme-editor.2026-W49"
+LOUD = {
+    "log_statement": "all",
+    "log_min_duration_statement": "0",
+    "log_parameter_max_length": "-1",
+    "log_parameter_max_length_on_error": "-1",
+}
 HOSTILE = ["", ".", "..", "../x", "a/b", ".x", "-x", "a\0", "a\n", "a b", "*", "A", "ü", "a" * 201]
 
 
@@ -253,7 +262,9 @@ def test_a_missing_client(monkeypatch: pytest.MonkeyPatch, module: str, url: str
         ("redis://u:hunt@er2@h/0", "redis://u@h/0"),
         ("redis://u:hunt?er2@h/0", "redis://"),
         ("redis://u:hunt#er2@h/0", "redis://"),
-        ("postgresql:///d?host=/run&password=hunter2", "postgresql:///d"),
+        ("postgresql:///d?host=/run&password=hunter2", "postgresql:///d?host=/run"),
+        ("postgresql://u@/d?password=hunter2&host=%2Frun", "postgresql://u@/d?host=/run"),
+        ("postgresql:///d?host=hunter2", "postgresql:///d"),
     ],
 )
 def test_a_location_without_its_password(url: str, safe: str) -> None:
@@ -316,8 +327,11 @@ class TestDirectory:
 
     def test_a_directory_that_cannot_be_made(self, tmp_path: Path) -> None:
         (tmp_path / "keys").write_text("in the way")
-        for path in (tmp_path / "keys", tmp_path / "keys" / "below"):
-            with pytest.raises(StoreError, match="cannot be used"):
+        for path, problem in (
+            (tmp_path / "keys", "is a file; --keys takes a directory"),
+            (tmp_path / "keys" / "below", "cannot be used .*; let the user that serve runs as"),
+        ):
+            with pytest.raises(StoreError, match=problem):
                 open_keystore(str(path))
 
     @pytest.mark.parametrize("content", [b"", b"short", bytes(33)])
@@ -431,6 +445,30 @@ class TestValkey:
             assert "hunter2" not in str(caught.value)
             assert open_keystore(url.replace("hunter2", "sesame")).names() == set()
 
+    @pytest.mark.parametrize("refusal", ["unknown", "forbidden", "full"])
+    def test_a_refusal_is_not_quoted(
+        self, refusal: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """A server quotes what it does not know, and that may be a key."""
+        (tmp_path / "conf").write_text('rename-command SET ""\n')
+        hidden = {"include": str(tmp_path / "conf")} if refusal == "unknown" else {}
+        key = secrets.choice(string.ascii_letters).join(["KEY"] * 11)[:32].encode()
+        with running_valkey(**hidden) as server, redis.Redis(port=server.port) as client:
+            if refusal == "forbidden":
+                client.execute_command("ACL", "SETUSER", "app", "on", ">pw", "~*", "+@all", "-set")
+            if refusal == "full":
+                client.config_set("maxmemory", 1)
+            user = "app:pw@" if refusal == "forbidden" else ""
+            keys = open_keystore(f"redis://{user}127.0.0.1:{server.port}/0")
+            with pytest.raises(StoreError, match="cannot be used") as caught:
+                keys.put_if_absent(NAME, key)
+            keys.close()
+        told = "".join(traceback.format_exception(caught.value)) + caplog.text
+        assert key.decode() not in told
+        assert NAME not in str(caught.value)
+        name = {"unknown": "ResponseError", "forbidden": "NoPermissionError"}
+        assert name.get(refusal, "OutOfMemoryError") in str(caught.value)
+
     def test_a_value_that_is_no_key(self) -> None:
         with running_valkey() as server, redis.Redis(port=server.port) as client:
             client.set(f"deniable:key:{NAME}", b"short")
@@ -513,3 +551,18 @@ def test_postgresql_keeps_no_statistics_and_no_dead_rows_for_old_snapshots(
         keys.delete(NAME)
         assert not place.holds(key)
     assert keys.names() == {"a.kept"}
+
+
+def test_postgresql_logs_no_parameters_if_the_role_may_forbid_it(postgres: Postgres) -> None:
+    url = postgres.fresh_database()
+    database = url.split("/")[3].split("?")[0]
+    for name, value in LOUD.items():
+        postgres.execute(f"ALTER DATABASE {database} SET {name} = '{value}'")
+    before = postgres.log.stat().st_size
+    keys, key = open_keystore(url), os.urandom(32)
+    keys.put_if_absent(NAME, key)
+    assert keys.get(NAME) == key
+    keys.delete(NAME)
+    log = postgres.log.read_bytes()[before:]
+    assert b"SELECT key FROM deniable_keys.keys" in log
+    assert not any(text in log for text in (NAME.encode(), key.hex().encode()))

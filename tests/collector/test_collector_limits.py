@@ -11,15 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from collector_kit import InProcess, Reply, make_survey, new_device, request_body
+from collector_kit import InProcess, Reply, make_survey, new_device, period_keys, request_body
 from key_places import until
 
+from deniable.collector import commit
 from deniable.collector.config import Config
 from deniable.collector.flood import FloodLimit, WindowStorage
 from deniable.collector.flood_key import ProcessKey
 from deniable.collector.problems import HTTPProblem
 from deniable.collector.release import close_periods
+from deniable.collector.scope_key import ScopeKey
 from deniable.collector.store import open_store
+from deniable.collector.store.base import ConflictError, Pending, PendingKey, Scope
+from deniable.collector.tokens import create_token
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.report import parse_device
 
@@ -178,6 +182,49 @@ def test_a_full_disk(start: Start) -> None:
     check_unavailable(collector.ask("GET", "/readyz"))
 
 
+def test_a_full_disk_does_not_keep_periods_open(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    collector = start(SURVEY)
+    assert collector.post(body()).status == 200
+    collector.collector.close()
+    collector = start(SURVEY, min_free_bytes=2**62)
+    keys = Path(collector.collector.store.keys or "")
+    assert [key.name for key in period_keys(keys)] == ["test.2026-11-30.key"]
+    for _ in range(3):
+        check_unavailable(collector.post(body()))
+        check_unavailable(collector.ask("GET", "/readyz"))
+    assert collector.release(days=10).released == 1
+    assert not period_keys(keys)
+    told = [line for line in caplog.messages if "taking in" in line or "commit" in line]
+    assert told == ["taking in reports failed: the disk is almost full"]
+
+
+def test_a_store_that_cannot_be_read_is_told_once(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    collector = start(SURVEY)
+    token = create_token(collector.collector.store, "ann", ["operator"])
+    path = Path(collector.collector.config.store)
+
+    def statuses() -> list[int]:
+        headers = {"Authorization": f"Bearer {token}"}
+        doors = ["/v1/periods", "/metrics", "/v1/tallies/test/yes"] * 3
+        return [collector.ask("GET", door, headers=headers).status for door in doors]
+
+    away = path.rename(path.with_name("away.db"))
+    try:
+        assert statuses() == [503] * 9
+        assert collector.ask("GET", "/livez").status == 200
+    finally:
+        away.rename(path)
+    assert statuses() == [200] * 9
+    failed, ended = [line for line in caplog.messages if "answering from the store" in line]
+    assert failed.startswith("answering from the store failed: ")
+    assert ended == "answering from the store: in order again"
+    assert len([line for line in caplog.messages if "unable to open" in line]) == 1
+
+
 def test_a_full_period(start: Start) -> None:
     collector = start(SURVEY, max_devices_per_period=2)
     first = body()
@@ -195,7 +242,7 @@ def test_a_missing_key_is_not_replaced(start: Start, caplog: pytest.LogCaptureFi
     collector = start(SURVEY)
     collector.post(known)
     collector.collector.close()
-    (key,) = Path(collector.collector.store.keys or "").iterdir()
+    (key,) = period_keys(collector.collector.store.keys)
     kept = key.rename(key.with_suffix(".away"))
     collector = start(SURVEY)
     assert [record.getMessage() for record in caplog.records] == [
@@ -224,7 +271,7 @@ def test_a_key_that_never_comes_back_is_given_up_by_hand(start: Start) -> None:
     collector = start(SURVEY)
     collector.post(body())
     collector.collector.close()
-    (key,) = Path(collector.collector.store.keys or "").iterdir()
+    (key,) = period_keys(collector.collector.store.keys)
     key.write_bytes(os.urandom(32))
     collector = start(SURVEY)
     collector.release(days=4)
@@ -287,4 +334,64 @@ def test_a_failed_commit_stores_nothing_and_the_next_one_works(start: Start) -> 
         assert connection.execute("SELECT count(*) FROM ledger").fetchone() == (0,)
         connection.execute("DROP TRIGGER broken")
         connection.commit()
+    assert collector.post(known).json["accepted"] == 1
+
+
+@pytest.mark.parametrize("fault", [KeyError("nobody thought of it"), ConflictError("again")])
+def test_a_commit_that_fails_whatever_the_reason_is_no_success(
+    start: Start, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    collector = start(SURVEY)
+    known = body()
+    with monkeypatch.context() as patch:
+        patch.setattr(commit, "count_group", raising(fault, 10**6))
+        check_unavailable(collector.post(known))
+    assert collector.post(known).json["accepted"] == 1
+
+
+def test_a_group_in_whose_way_others_are_is_counted_again(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collector = start(SURVEY)
+    monkeypatch.setattr(commit, "count_group", raising(ConflictError("again"), 2))
+    known = body()
+    assert collector.post(known).json["accepted"] == 1
+    assert collector.post(known).json["duplicate"] == 1
+
+
+def raising(fault: Exception, times: int) -> Callable[..., None]:
+    """What counts a group, after so many attempts that end in a fault when all was written."""
+    left = iter(range(times))
+    count_group = commit.count_group
+
+    def count(*arguments: Any) -> None:
+        count_group(*arguments)
+        if next(left, None) is not None:
+            raise fault
+
+    return count
+
+
+def test_nothing_is_added_to_a_damaged_tally(start: Start) -> None:
+    collector = start(SURVEY)
+    assert collector.post(body()).json["accepted"] == 1
+    key = PendingKey(collector.collector.catalogue.questions["test"]["yes"][1].id, DAY, None)
+    with collector.collector.store.transaction() as tx:
+        (whole,) = tx.pending([key]).values()
+        tx.put_pending({key: Pending(whole.n, bytes(len(whole.cells)))})
+    known = body()
+    check_unavailable(collector.post(known))
+    with collector.collector.store.transaction() as tx:
+        tx.put_pending({key: whole})
+    assert collector.post(known).json["accepted"] == 1
+
+
+def test_a_key_that_another_replica_made_first_is_looked_up(start: Start) -> None:
+    """Once: the request whose device had the wrong name is sent again."""
+    collector = start(SURVEY)
+    assert collector.post(body()).json["accepted"] == 1
+    scope, mine = Scope("test", DAY), bytes([1] * 32)
+    collector.collector.keys._keys[scope] = mine, ScopeKey(scope, mine)
+    known = body()
+    check_unavailable(collector.post(known))
     assert collector.post(known).json["accepted"] == 1

@@ -36,13 +36,15 @@ def test_a_life_in_json(tmp_path: Path) -> None:
         assert server.post({**body, "survey": "elsewhere"}).status == 404
         assert server.post(b"{").status == 400
         assert server.stop() == 0
-        start, flood, stop = lines(server)
+        start, check, flood, stop = lines(server)
     assert {"level": "info", "event": "start", "store": str(server.store)}.items() <= start.items()
     assert start["flood"] == "redis://deniable@127.0.0.1:1/0"
     assert start["keys"] == f"{server.store}-keys"
+    assert (check["level"], check["event"]) == ("error", "check")
+    assert check["message"] == "not ready: flood: requests cannot be counted"
     assert (flood["level"], flood["event"]) == ("error", "flood")
     assert (stop["level"], stop["event"]) == ("info", "stop")
-    for line in (start, flood, stop):
+    for line in (start, check, flood, stop):
         assert datetime.fromisoformat(line["time"]).utcoffset() is not None
     text = server.log.read_text()
     for word in (SECRET, device, body["reports"][0]["hash"], "elsewhere"):

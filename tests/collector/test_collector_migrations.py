@@ -7,6 +7,7 @@ that count in open periods, and the cells of every tally that waits.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import signal
 import sqlite3
@@ -19,8 +20,10 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 import pytest
-from collector_kit import Clock, InProcess, new_device, request_body
+from collector_kit import FAR, InProcess, new_device, request_body, run_cli
 
+from deniable.collector.release import close_periods
+from deniable.collector.store.base import Scope
 from deniable.collector.store.migrations import MIGRATIONS
 from deniable.protocol.survey import Survey, parse_compiled
 from deniable.protocol.tally import parse_tally
@@ -129,13 +132,154 @@ def test_nothing_that_waited_in_the_clear_stays(old: Old, start: Start) -> None:
         assert db.execute("SELECT count(*) FROM pending").fetchone() == (len(plain),)
 
 
-def test_a_tally_in_the_clear_whose_key_is_lost_goes(old: Old, start: Start, clock: Clock) -> None:
+def in_the_clear(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as db:
+        return int(db.execute("SELECT count(*) FROM pending_plain").fetchone()[0])
+
+
+def again_in_the_clear(old: Old, rows: list[tuple[Any, ...]]) -> None:
+    with closing(sqlite3.connect(old.path)) as db, db:
+        db.executemany("INSERT INTO pending_plain VALUES (?, ?, ?, ?, ?)", rows)
+
+
+def plain_rows(old: Old) -> list[tuple[Any, ...]]:
+    """The rows of an old store's tallies of a day."""
+    with closing(sqlite3.connect(old.path)) as db:
+        return db.execute("SELECT * FROM pending WHERE period = '2026-11-30'").fetchall()
+
+
+def released_cells(collector: InProcess, old: Old) -> dict[Any, Any]:
+    tallies = [
+        parse_tally(document)
+        for question in old.survey.questions
+        for document in collector.documents("test", question)
+    ]
+    places = [(tally.question.id, tally.period, tally.segment) for tally in tallies]
+    return {
+        place: (tally.n, list(tally.cells))
+        for place, tally in zip(places, tallies, strict=True)
+        if place in old.pending and place[1] == "2026-11-30"
+    }
+
+
+def of_the_day(old: Old, times: int = 1) -> dict[Any, Any]:
+    return {
+        place: (times * n, [times * cell for cell in cells])
+        for place, (n, cells) in old.pending.items()
+        if place[1] == "2026-11-30"
+    }
+
+
+def states_of_the_day(collector: InProcess) -> list[str]:
+    with collector.collector.store.read() as reader:
+        states = [s for s in reader.states() if s.period == "2026-11-30" and s.question != "small"]
+    return [state.crowd if state.crowd == "key lost" else state.state for state in states]
+
+
+def test_a_tally_in_the_clear_waits_for_its_key(
+    old: Old, start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Such as on a disk that is not mounted yet; it is told once."""
+    key = old.path.with_name("collector.db-keys") / "test.2026-11-30.key"
+    away = key.rename(old.path.with_name("away"))
+    expected = of_the_day(old)
+    start(old.survey).collector.close()
+    collector = start(old.survey)
+    caplog.clear()
+    for _ in range(3):
+        collector.release(days=8)
+        assert states_of_the_day(collector) == ["pending"] * len(expected)
+        assert in_the_clear(old.path) == len(expected)
+    assert len([line for line in caplog.messages if "encrypting what waits of" in line]) == 0
+    away.rename(key)
+    collector.release(days=1)
+    assert released_cells(collector, old) == expected
+    assert in_the_clear(old.path) == 0
+    (line,) = [line for line in caplog.messages if "encrypting what waits of" in line]
+    assert line == "encrypting what waits of test.2026-11-30: in order again"
+    assert not key.exists()
+
+
+def test_a_tally_in_the_clear_whose_key_is_lost_may_be_given_up(old: Old, start: Start) -> None:
     (old.path.with_name("collector.db-keys") / "test.2026-11-30.key").unlink()
     collector = start(old.survey)
-    lost = [place for place in old.pending if place[1] == "2026-11-30"]
+    collector.release(days=8)
+    now = collector.clock()
+    keys = collector.collector.keys
+    done = collector.collector.writer.run(lambda tx: close_periods(tx, keys, now, give_up=True))
+    expected = of_the_day(old)
+    assert done.destroyed == len(expected)
+    assert states_of_the_day(collector) == ["key lost"] * len(expected)
+    assert in_the_clear(old.path) == 0
+    assert not any(scope.period == "2026-11-30" for scope in open_scopes(collector))
+
+
+def open_scopes(collector: InProcess) -> list[Scope]:
     with collector.collector.store.read() as reader:
-        crowds = [state.crowd for state in reader.states() if state.state == "destroyed"]
-    assert crowds.count("key lost") == len(lost)
+        return reader.open_scopes()
+
+
+def test_what_was_counted_in_the_clear_since_is_added(old: Old, start: Start) -> None:
+    rows = plain_rows(old)
+    start(old.survey).collector.close()
+    again_in_the_clear(old, rows)
+    collector = start(old.survey)
+    assert in_the_clear(old.path) == 0
+    collector.release(days=8)
+    assert released_cells(collector, old) == of_the_day(old, times=2)
+
+
+def test_a_tally_in_the_clear_of_a_closed_period_stops_nothing(old: Old, start: Start) -> None:
+    rows = plain_rows(old)
+    collector = start(old.survey)
+    collector.release(days=8)
+    collector.collector.close()
+    again_in_the_clear(old, rows)
+    collector = start(old.survey)
+    collector.release(days=1)
+    assert in_the_clear(old.path) == len(rows)
+    assert released_cells(collector, old) == of_the_day(old)
+    now, keys = collector.clock(), collector.collector.keys
+    collector.collector.writer.run(lambda tx: close_periods(tx, keys, now, give_up=True))
+    assert in_the_clear(old.path) == 0
+
+
+def test_a_release_before_the_first_start_loses_nothing(old: Old, start: Start) -> None:
+    done = run_cli("release", "--store", str(old.path), "--as-of", FAR, "--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    collector = start(old.survey)
+    assert released_cells(collector, old) == of_the_day(old)
+    assert in_the_clear(old.path) == 0
+
+
+def test_a_release_before_the_first_start_without_a_key_says_so(old: Old, start: Start) -> None:
+    key = old.path.with_name("collector.db-keys") / "test.2026-11-30.key"
+    away = key.rename(old.path.with_name("away"))
+    done = run_cli("release", "--store", str(old.path), "--as-of", FAR, "--yes")
+    assert "waiting for 1 key" in done.stdout
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("Warning: ")]
+    assert "test.2026-11-30 waits in the clear" in line
+    away.rename(key)
+    collector = start(old.survey)
+    collector.release()
+    assert released_cells(collector, old) == of_the_day(old)
+
+
+def test_no_command_changes_a_store_under_an_older_collector(old: Old) -> None:
+    """An older one would write on as it did; each of its commits is acknowledged."""
+    before = dump(old.path)
+    backup = old.path.with_name("backup.db")
+    location = str(old.path)
+    with old.path.with_name("collector.db.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for command in (["backup", str(backup)], ["status"], ["token", "list"], ["release"]):
+            done = run_cli(*command, "--store", location)
+            assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+            assert "stop the running collector first" in done.stderr
+        assert dump(old.path) == before
+        assert not backup.exists()
+    assert run_cli("status", "--store", location).returncode == 0
+    assert "sealed" in tables(old.path)
 
 
 MIGRATOR = """

@@ -25,6 +25,7 @@ from collector_kit import (
     exchange,
     make_survey,
     new_device,
+    period_keys,
     request_body,
     save,
     today,
@@ -257,7 +258,7 @@ def test_a_backup_holds_no_key(server: Server, tmp_path: Path) -> None:
     devices = [new_device() for _ in range(5)]
     for device in devices:
         server.post(request_body(SURVEY, device))
-    (key,) = [path.read_bytes() for path in server.store.with_name("collector.db-keys").iterdir()]
+    (key,) = [key.read_bytes() for key in period_keys(server.store.with_name("collector.db-keys"))]
     backup = tmp_path / "backup.db"
     with (
         closing(sqlite3.connect(server.store)) as source,

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import socket
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
-from collector_kit import InProcess, make_survey, new_device, request_body
+from collector_kit import InProcess, make_survey, new_device
 from key_places import until
+from served_kit import Client, served
 
-from deniable.collector.drain import Lifetime
-from deniable.collector.server import THREADS, Channel, listen, make_server
+from deniable.collector.server import THREADS
 from deniable.collector.tickets import Ticket
 from deniable.protocol.errors import StoreError
 
@@ -25,63 +22,13 @@ DAY = "2026-11-30"
 SURVEY = make_survey({"yes": {}})
 
 
-@pytest.fixture(autouse=True)
-def restored(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that stops says so to every connection of its process."""
-    monkeypatch.setattr(Channel, "draining", False)
-
-
-class Client:
-    """One connection, on which requests are sent without waiting for a reply."""
-
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
-        self._replies = self.socket.makefile("rb")
-
-    def send(self, method: str, path: str, body: dict[str, Any] | None = None) -> None:
-        content = json.dumps(body).encode() if body is not None else b""
-        head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-        head += f"Content-Length: {len(content)}\r\n\r\n"
-        self.socket.sendall(head.encode() + content)
-
-    def report(self, device: str | None = None) -> None:
-        self.send("POST", "/v1/reports", request_body(SURVEY, device or new_device(), period=DAY))
-
-    def reply(self) -> tuple[int, bytes]:
-        """The status and body of the next reply."""
-        status = int(self._replies.readline().split()[1])
-        headers = http.client.parse_headers(self._replies)
-        return status, self._replies.read(int(headers["content-length"]))
-
-    def close(self) -> None:
-        self._replies.close()
-        self.socket.close()
-
-
-@contextmanager
-def served(collector: InProcess) -> Iterator[Callable[[], Client]]:
-    """Serve an application in a thread; gives what connects to it."""
-    with ExitStack() as stack:
-        listening = stack.enter_context(closing(listen("127.0.0.1", 0)))
-        port = listening.getsockname()[1]
-        server: Any = make_server(collector.app, listening)
-        lifetime = Lifetime(server)
-        thread = threading.Thread(target=lifetime.run)
-        thread.start()
-        stack.callback(server.trigger.close)
-        stack.callback(lifetime.drain, 5)
-        stack.callback(thread.join)
-        stack.callback(lifetime.stop)
-        yield lambda: stack.enter_context(closing(Client(port)))
-
-
 @contextmanager
 def held_up(collector: InProcess, first: Client) -> Iterator[None]:
     """Hold up every commit, with that of the first client's request under way."""
     store: Any = collector.collector.store
     with closing(sqlite3.connect(collector.collector.config.store)) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        first.report()
+        first.report(SURVEY, period=DAY)
         until(store._lock.locked)
         yield
         connection.rollback()
@@ -99,7 +46,7 @@ def test_more_requests_wait_than_there_are_threads(start: Start) -> None:
         first, *clients = [connect() for _ in range(3 * THREADS)]
         with held_up(collector, first):
             for client in clients:
-                client.report()
+                client.report(SURVEY, period=DAY)
             until(lambda: writer.waiting() == len(clients))
             other = connect()
             other.send("GET", "/livez")
@@ -114,8 +61,8 @@ def test_requests_on_one_connection_are_answered_in_order(start: Start) -> None:
     with served(collector) as connect:
         client = connect()
         with held_up(collector, client):
-            client.report(device)
-            client.report(device)
+            client.report(SURVEY, device, period=DAY)
+            client.report(SURVEY, device, period=DAY)
             client.send("GET", "/livez")
         assert accepted(client.reply()) == (200, 1, 0)
         assert accepted(client.reply()) == (200, 1, 0)
@@ -130,13 +77,13 @@ def test_patience_ends_without_a_thread_too(start: Start) -> None:
     with served(collector) as connect:
         first, client = connect(), connect()
         with held_up(collector, first):
-            client.report(device)
+            client.report(SURVEY, device, period=DAY)
             status, body = client.reply()
             assert first.reply()[0] == 503
         assert status == 503
         assert json.loads(body)["detail"] == "the reports cannot be stored now"
         until(lambda: collector.collector.writer.waiting() == 0)
-        client.report(device)
+        client.report(SURVEY, device, period=DAY)
         status, one, again = accepted(client.reply())
         assert (status, one + again) == (200, 1)
         client.send("GET", "/livez")
@@ -149,12 +96,12 @@ def test_a_client_that_left_is_counted(start: Start) -> None:
     with served(collector) as connect:
         first, second = connect(), connect()
         with held_up(collector, first):
-            second.report(device)
+            second.report(SURVEY, device, period=DAY)
             until(lambda: collector.collector.writer.waiting() == 1)
             second.close()
         assert accepted(first.reply()) == (200, 1, 0)
         last = connect()
-        last.report(device)
+        last.report(SURVEY, device, period=DAY)
         assert accepted(last.reply()) == (200, 0, 1)
 
 
@@ -165,7 +112,7 @@ def test_a_refusal_is_told_by_the_application(start: Start) -> None:
         client.send("POST", "/v1/reports", {"survey": "test"})
         status, body = client.reply()
         assert (status, json.loads(body)["status"]) == (422, 422)
-        client.report()
+        client.report(SURVEY, period=DAY)
         assert accepted(client.reply()) == (200, 1, 0)
 
 

@@ -12,18 +12,19 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from collector_kit import make_survey
+from scipy.stats import kendalltau
 from servers import Postgres
 
-from deniable.collector.store import Store, open_store
+from deniable.collector.store import Store, open_store, postgres_schema
 from deniable.collector.store import postgres_locks as locks
-from deniable.collector.store.analyst_role import analyst_role_sql
+from deniable.collector.store.analyst_role import analyst_role_sql, hide_sizes_sql
 from deniable.collector.store.base import (
     ConflictError,
     Device,
@@ -150,7 +151,7 @@ def test_no_message_holds_a_password(postgres: Postgres) -> None:
         (f"postgresql://postgres:{secret}@/nowhere?{place}", "no such database; create it"),
         (f"postgresql://nobody:{secret}@/postgres?{place}", "refuses the user or the password"),
         (f"postgresql://a:{secret}@/b?host=/nowhere", "the server is not running there"),
-        (f"postgresql://a:{secret}@host:port:{secret}/%zz", "the URL cannot be read"),
+        (f"postgresql://a:{secret}@host:port:{secret}/%zz", "URL cannot be read; write it like"),
     ]:
         with pytest.raises(StoreError, match=problem) as caught:
             open_store(url)
@@ -204,11 +205,21 @@ def test_a_commit_is_durable_whatever_the_database_says(postgres: Postgres, url:
             assert db.execute(f"SHOW {setting}").fetchone() == (value,)
 
 
+def test_a_commit_that_standbys_have_applied_may_be_asked_for(postgres: Postgres, url: str) -> None:
+    """It is more than the setting of one's own, which would weaken it."""
+    name = ask(url, "SELECT current_database()")[0][0]
+    postgres.execute(f"ALTER DATABASE {name} SET synchronous_commit = remote_apply")
+    with closing(open_store(url)) as store, store.counting() as tx:
+        db = tx._db  # type: ignore[attr-defined]
+        assert db.execute("SHOW synchronous_commit").fetchone() == ("remote_apply",)
+
+
 def test_the_servers_log_holds_no_value(postgres: Postgres, url: str) -> None:
     """Even of a server that logs every statement and every error."""
     name = ask(url, "SELECT current_database()")[0][0]
     postgres.execute(f"ALTER DATABASE {name} SET log_statement = 'all'")
     postgres.execute(f"ALTER DATABASE {name} SET log_min_error_statement = 'debug5'")
+    postgres.execute(f"ALTER DATABASE {name} SET log_parameter_max_length_on_error = -1")
     tag, digest = os.urandom(16), os.urandom(32)
     with closing(open_store(url)) as store:
         with store.transaction() as tx:
@@ -244,13 +255,15 @@ def put_twice(store: Store) -> None:
 # Counting beside each other
 
 
-def test_counting_transactions_never_deadlock(store: Store, url: str) -> None:
-    """16 threads count the same devices in every order, known ones and new ones mixed."""
+@pytest.mark.parametrize("known", [32, 0])
+def test_counting_transactions_never_deadlock(store: Store, url: str, known: int) -> None:
+    """16 threads count the same devices in every order: known and new ones mixed, or all new."""
     tags = [os.urandom(16) for _ in range(64)]
     with store.counting() as tx:
         row = tx.scope(DAY)
         assert row is not None
-        tx.put_ledger({Device(row.id, tag): 1 for tag in tags[::2]}, {row.id: 32})
+        some = tags[::2][:known]
+        tx.put_ledger({Device(row.id, tag): 1 for tag in some}, {row.id: known})
     devices = [Device(row.id, tag) for tag in tags]
     start = threading.Barrier(16)
 
@@ -265,7 +278,10 @@ def test_counting_transactions_never_deadlock(store: Store, url: str) -> None:
             done.result()
     with store.transaction() as tx:
         bits = tx.answered(devices)
-    assert set(bits.values()) == {(2 << 16) - 1, (2 << 16) - 2}
+    every = (2 << 16) - 2
+    assert sorted(bits.values()) == [every] * (64 - known) + [every | 1] * known
+    clients = "FROM pg_stat_activity WHERE datname = current_database()"
+    wait_until(lambda: ask(url, f"SELECT count(*) {clients}") == [(2,)])  # who left has told all
     assert ask(
         url, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
     ) == [(0,)]
@@ -308,6 +324,57 @@ def insert(store: Store, device: Device) -> None:
     with store.counting() as tx:
         assert tx.answered([device]) == {}
         tx.put_ledger({device: 2}, {device.scope: 1})
+
+
+def test_a_transaction_that_the_server_gave_up_is_no_success(store: Store) -> None:
+    """It answers COMMIT with ROLLBACK, and with no error."""
+    with pytest.raises(StoreError, match="the transaction had failed"):
+        fail_unheard(store)
+    count(store)
+    assert counted(store) == 1
+
+
+def fail_unheard(store: Store) -> None:
+    with store.counting() as tx, suppress(psycopg.Error):
+        tx.probe()
+        tx._db.execute("SELECT 1 / 0")  # type: ignore[attr-defined]
+
+
+def test_a_row_that_is_held_is_swept_later(store: Store, url: str) -> None:
+    with store.transaction() as tx:
+        row = tx.scope(DAY)
+        assert row is not None
+        tx.put_ledger({Device(row.id, os.urandom(16)): 1 for _ in range(3)}, {row.id: 3})
+        tx.close_scope(DAY)
+    with psycopg.connect(url) as holder:
+        holder.execute("SELECT 1 FROM deniable.ledger LIMIT 1 FOR UPDATE")
+        assert sweep(store) == 2
+    assert sweep(store) == 1
+    assert ask(url, "SELECT count(*) FROM deniable.ledger") == [(0,)]
+
+
+def sweep(store: Store) -> int:
+    with store.transaction() as tx:
+        return tx.sweep(100)
+
+
+def test_sealed_reports_keep_no_order(store: Store, url: str) -> None:
+    """Not where they lie within a commit, nor by their places over all.
+
+    Kendall's tau; 6.2 standard deviations have odds < 1e-9.
+    """
+    commits = [[os.urandom(40) for _ in range(100)] for _ in range(2)]
+    for reports in commits:
+        with store.counting() as tx:
+            tx.add_sealed({YES: reports})
+    laid = [row for (row,) in ask(url, "SELECT body FROM deniable.sealed ORDER BY ctid")]
+    with store.transaction() as tx:
+        placed = list(tx.sealed(YES))
+    everything = commits[0] + commits[1]
+    for arrived, kept in ((commits[0], laid), (commits[1], laid), (everything, placed)):
+        n = len(arrived)
+        limit = 6.2 * (2 * (2 * n + 5) / (9 * n * (n - 1))) ** 0.5
+        assert abs(kendalltau(range(n), [kept.index(one) for one in arrived]).statistic) < limit
 
 
 def test_when_every_shard_is_taken_one_waits(store: Store, url: str) -> None:
@@ -423,6 +490,22 @@ def test_presence_is_told_again_after_its_connection_was_cut(store: Store, url: 
             other.alone().__enter__()
 
 
+def test_a_schema_is_not_changed_under_an_older_collector(
+    store: Store, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = (*postgres_schema.STEPS, "CREATE TABLE later (id integer)")
+    monkeypatch.setattr(postgres_schema, "STEPS", steps)
+    later = "SELECT to_regclass('deniable.later') IS NOT NULL"
+    with store.attend():
+        with pytest.raises(StoreError, match="stop the running collector first"):
+            open_store(url)
+        assert ask(url, later) == [(False,)]
+    open_store(url).close()
+    assert ask(url, later) == [(True,)]
+    with store.attend():
+        open_store(url).close()
+
+
 def test_a_process_that_is_killed_lets_go(url: str) -> None:
     program = (
         "import sys; from deniable.collector.store import open_store\n"
@@ -470,6 +553,7 @@ def test_an_analyst_reads_what_was_released_and_nothing_else(
 
 def check_rights(analyst: psycopg.Connection, url: str) -> None:
     assert analyst.execute("SELECT n FROM deniable.released_tallies").fetchall() == [(5,)]
+    assert analyst.execute("SELECT n FROM released_tallies").fetchall() == [(5,)]
     assert analyst.execute("SELECT * FROM deniable.released_batches").fetchall() == []
     crowds = analyst.execute("SELECT crowd FROM deniable.period_states ORDER BY 1").fetchall()
     assert crowds == [("0-9",), ("5",)]
@@ -490,6 +574,57 @@ def check_rights(analyst: psycopg.Connection, url: str) -> None:
         " AND query NOT IN ('<insufficient privilege>')",
     ):
         assert analyst.execute(query).fetchall() == []
+
+
+SIZES = (
+    "SELECT n_tup_ins FROM pg_stat_all_tables WHERE relname = 'ledger'",
+    "SELECT n_tup_ins FROM pg_stat_user_tables WHERE relname = 'ledger'",
+    "SELECT idx_scan FROM pg_stat_all_indexes WHERE relname = 'ledger'",
+    "SELECT heap_blks_hit FROM pg_statio_all_tables WHERE relname = 'ledger'",
+    "SELECT n_tup_ins FROM pg_stat_xact_all_tables WHERE relname = 'ledger'",
+    "SELECT tup_inserted FROM pg_stat_database WHERE datname = current_database()",
+    "SELECT pg_stat_get_tuples_inserted({ledger}::oid)",
+    "SELECT pg_total_relation_size({ledger}::oid::regclass)",
+    "SELECT pg_database_size(current_database())",
+    "SELECT reltuples FROM pg_class WHERE relname = 'ledger'",
+    "SELECT relpages FROM pg_class WHERE relname = 'ledger'",
+    "SELECT c FROM pg_class c WHERE relname = 'ledger'",
+)
+"""What tells the number of devices that are in a period."""
+
+
+def test_an_analyst_asks_the_server_for_sizes_in_vain(
+    postgres: Postgres, store: Store, url: str
+) -> None:
+    count(store)
+    role, owner = f"asker_{os.getpid()}", f"owner_{os.getpid()}"
+    ask(url, f"CREATE ROLE {owner} LOGIN; ALTER SCHEMA deniable OWNER TO {owner}")
+    ask(url, analyst_role_sql(role))
+    ((ledger,),) = ask(url, "SELECT 'deniable.ledger'::regclass::oid")
+    try:
+        with (
+            psycopg.connect(url, user=role, autocommit=True) as analyst,
+            psycopg.connect(url, user=owner, autocommit=True) as trusted,
+        ):
+            for query in SIZES:
+                assert len(analyst.execute(query.format(ledger=ledger)).fetchall()) == 1
+            for _ in range(2):
+                ask(url, hide_sizes_sql())
+            for query in SIZES:
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    analyst.execute(query.format(ledger=ledger))
+                assert len(trusted.execute(query.format(ledger=ledger)).fetchall()) == 1
+            check_views(analyst)
+        described = postgres.run("psql", "-U", role, "-Atc", "\\dv deniable.*", url)
+        assert described.count("|view|") == 3
+    finally:
+        ask(url, f"ALTER SCHEMA deniable OWNER TO postgres; DROP OWNED BY {role}, {owner}")
+        ask(url, f"DROP ROLE {role}, {owner}")
+
+
+def check_views(analyst: psycopg.Connection) -> None:
+    for view in ("released_tallies", "released_batches", "period_states"):
+        analyst.execute(f"SELECT * FROM deniable.{view}").fetchall()
 
 
 def test_a_role_that_slips_writes_nothing(store: Store, url: str) -> None:

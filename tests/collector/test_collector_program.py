@@ -25,6 +25,7 @@ from collector_kit import (
     exchange,
     make_survey,
     new_device,
+    period_keys,
     request_body,
     run_cli,
     save,
@@ -143,31 +144,32 @@ main()
 def test_killed_between_the_release_and_the_end_of_the_keys(server: Server) -> None:
     """The tallies are out, the keys are not gone; the next start destroys them, timer or not."""
     server.options = ["--release-every", "0"]
-    server.post(request_body(SURVEY, new_device()))
+    day = today()
+    server.post(request_body(SURVEY, new_device(), period=day))
     server.stop()
     command = ["release", "--store", str(server.store), "--as-of", FAR, "--yes"]
     done = subprocess.run([sys.executable, "-P", "-c", KILLED_RELEASE, *command], check=False)
     assert done.returncode == -signal.SIGKILL
     keys = server.store.with_name("collector.db-keys")
-    assert [path.name for path in keys.iterdir()] == [f"test.{today()}.key"]
+    assert [path.name for path in period_keys(keys)] == [f"test.{day}.key"]
     server.start()
-    assert list(keys.iterdir()) == []
+    assert period_keys(keys) == []
     states = json.loads(cli("status", "--store", str(server.store), "--format", "json"))
     assert [state["state"] for state in states] == ["destroyed", "released"]
-    outcome = server.post(request_body(SURVEY, new_device())).json
+    outcome = server.post(request_body(SURVEY, new_device(), period=day)).json
     assert [rejection["code"] for rejection in outcome["rejected"]] == ["period_closed"] * 2
 
 
 def test_keys_may_live_elsewhere(tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
+    elsewhere, day = tmp_path / "elsewhere", today()
     with serving(SURVEY, tmp_path, "--keys", str(elsewhere)) as server:
-        server.post(request_body(SURVEY, new_device()))
-        assert [path.name for path in elsewhere.iterdir()] == [f"test.{today()}.key"]
+        server.post(request_body(SURVEY, new_device(), period=day))
+        assert [path.name for path in period_keys(elsewhere)] == [f"test.{day}.key"]
         assert not server.store.with_name("collector.db-keys").exists()
         server.stop()
         command = ["--store", str(server.store), "--keys", str(elsewhere), "--yes"]
         cli("release", "--as-of", FAR, *command)
-    assert list(elsewhere.iterdir()) == []
+    assert period_keys(elsewhere) == []
 
 
 def test_a_changed_question_is_refused_at_the_start(server: Server, tmp_path: Path) -> None:
@@ -250,15 +252,15 @@ def test_tokens(tmp_path: Path) -> None:
 
 
 def test_status_in_every_format(tmp_path: Path) -> None:
-    store = tmp_path / "collector.db"
+    store, day = tmp_path / "collector.db", today()
     with serving(SURVEY, tmp_path) as server:
-        server.post(request_body(SURVEY, new_device()))
+        server.post(request_body(SURVEY, new_device(), period=day))
     expected: list[dict[str, Any]] = [
         {
             "survey": "test",
             "question": question,
             "version": 1,
-            "period": today(),
+            "period": day,
             "batch": None,
             "segment": None,
             "state": "pending",
@@ -274,7 +276,7 @@ def test_status_in_every_format(tmp_path: Path) -> None:
     ]
     shown = cli("status", "--store", str(store)).splitlines()
     assert shown[0].split() == list(expected[0])
-    assert shown[2].split() == ["test", "also", "1", today(), "-", "-", "pending", "0-9"]
+    assert shown[2].split() == ["test", "also", "1", day, "-", "-", "pending", "0-9"]
 
 
 def test_the_application_runs_under_any_server(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_a_store_that_cannot_be_written(start: Start) -> None:
 
 
 def test_a_disk_that_is_almost_full(start: Start) -> None:
-    check_unready(start(SURVEY, min_free_bytes=2**62), "store", "disk")
+    check_unready(start(SURVEY, min_free_bytes=2**62), "disk")
 
 
 def test_no_survey(start: Start) -> None:

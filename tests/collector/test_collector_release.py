@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from collector_kit import Clock, InProcess, make_survey, new_device, request_body
+from collector_kit import Clock, InProcess, make_survey, new_device, period_keys, request_body
 
+from deniable.collector.catalogue import Catalogue
 from deniable.collector.config import Config
 from deniable.collector.release import close_periods
 from deniable.collector.store import open_store
@@ -154,11 +154,22 @@ def test_keys_and_ledger_go_with_the_scope(start: Start) -> None:
     assert collector.collector.keys.scopes() == {day, week}
     collector.release(days=3)
     assert collector.collector.keys.scopes() == {week}
-    assert {path.name for path in Path(collector.collector.config.store + "-keys").iterdir()} == {
-        "test.2026-W49.key"
-    }
+    (left,) = period_keys(collector.collector.store.keys)
+    assert left.name == "test.2026-W49.key"
     with collector.collector.store.read() as reader:
         assert reader.open_scopes() == [week]
+
+
+def test_keys_of_a_survey_that_is_not_known_stay(start: Start) -> None:
+    """It may be another store's, or be loaded by a later edition."""
+    survey = make_survey({"yes": {}})
+    collector = start(survey)
+    places = collector.collector.keys.places
+    names = {"other.2026-11-01", "other.once.ever.1", "test.2026-11-01"}
+    for name in names:
+        places.put_if_absent(name, bytes(32))
+    collector.release(days=30)
+    assert places.names() & names == {"other.2026-11-01", "other.once.ever.1"}
 
 
 def test_once_is_released_in_weekly_batches(start: Start) -> None:
@@ -244,6 +255,40 @@ def test_an_expiry_that_moved_away_opens_once_not_again(start: Start) -> None:
     assert codes([collector.post(body).json]) == ["period_closed"]
 
 
+def test_an_expiry_before_the_open_periods_destroys_none(start: Start) -> None:
+    """An edition that ends a question now is loaded while what was counted waits for its grace."""
+    collector = start(make_survey({"yes": {"min_crowd": 3}, "weekly": {"period": "week"}}))
+    survey = make_survey(
+        {
+            "yes": {"min_crowd": 3, "expires": "2026-11-29"},
+            "weekly": {"period": "week", "expires": "2026-11-29"},
+        }
+    )
+    send(collector, survey, 3, questions=["yes"])
+    send(collector, survey, 1, "2026-W49", questions=["weekly"])
+    collector.collector.load([survey])
+    collector.release(days=1)
+    assert len(collector.collector.keys.scopes()) == 2
+    assert codes(send(collector, survey, 1, questions=["yes"])) == ["expired"]
+    collector.release(days=9)
+    assert collector.states() == {(DAY, None): "released", ("2026-W49", None): "released"}
+    assert collector.collector.keys.scopes() == set()
+
+
+def test_a_scope_with_tallies_is_never_closed(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever else is thought of it."""
+    survey = make_survey({"yes": {}})
+    collector = start(survey)
+    send(collector, survey, 1)
+    monkeypatch.setattr(Catalogue, "closes", lambda self, scope: None)
+    assert collector.release(days=1).released == 0
+    assert len(collector.collector.keys.scopes()) == 1
+    assert collector.release(days=3).released == 1
+    assert collector.collector.keys.scopes() == set()
+
+
 def test_last_years_app_still_counts(start: Start) -> None:
     old = make_survey({"yes": {}, "gone": {}}, segments=["a"])
     start(old).collector.close()
@@ -289,7 +334,9 @@ def test_the_release_command_confirms_a_clock(start: Start, clock: Clock) -> Non
 def test_a_store_from_the_future_says_so(
     start: Start, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    start(make_survey({"yes": {}})).collector.close()
+    before = start(make_survey({"yes": {}}))
+    send(before, make_survey({"yes": {}}), 1)
+    before.collector.close()
     clock.advance(days=-2)
     collector = start(make_survey({"yes": {}}))
     assert [record.getMessage() for record in caplog.records] == [
@@ -322,7 +369,7 @@ def test_the_timer_releases_by_itself(start: Start, clock: Clock) -> None:
     ("settings", "message"),
     [
         ({"flood_limit": "often"}, "flood_limit must be like '60 per minute'"),
-        ({"release_every": -1}, "release_every must not be negative"),
+        ({"release_every": -1}, "release_every must be in 0..86400 seconds: -1"),
         ({"max_advance": timedelta(0)}, "max_advance must be positive"),
         ({"queue_bound": 0}, "queue_bound must be positive"),
         ({"max_group": 0}, "max_group must be positive"),

@@ -10,15 +10,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from collector_kit import Server, make_survey, new_device, request_body, save, serving
+from collector_kit import (
+    Clock,
+    InProcess,
+    Server,
+    make_survey,
+    new_device,
+    request_body,
+    save,
+    serving,
+    today,
+)
 from key_places import until
+from sealed_kit import key, public, sealed_question
 from servers import shared_postgres
 
+from deniable.client.sealing import Sealer
+from deniable.collector.app import close_app, create_app
 from deniable.collector.app_key import HEADER, create_app_key
 from deniable.collector.config import Config
 from deniable.collector.files import Files
 from deniable.collector.reload import Reloader
 from deniable.collector.service import Collector
+from deniable.protocol.report import report_document, request_document
+from deniable.protocol.response import Response
 from deniable.protocol.survey import Survey
 
 FIRST = make_survey({"yes": {}})
@@ -135,3 +150,51 @@ def test_another_replica_learns_of_it(tmp_path: Path, clock: Callable[..., Any])
         until(lambda: "new" in told.catalogue.questions["test"])
         neighbour.editions.learn()
         assert 2 in neighbour.catalogue.questions["test"]["yes"]
+
+
+OLD_KEY, NEW_KEY = public(key("old"), "expired").document(), public(key("new")).document()
+
+
+def test_nothing_is_refused_that_another_replica_can_take(tmp_path: Path, clock: Clock) -> None:
+    """Whatever is new in an edition, the first request that has it finds it."""
+    first = {"yes": {}, "secret": sealed_question()}
+    sealing = {"sealing_keys": [public(key("old")).document()]}
+    renewed = {"sealing_keys": [OLD_KEY, NEW_KEY]}
+    new = first | {"new": {}}
+    newer = new | {"yes": {"version": 2}}
+    url = shared_postgres().fresh_database()
+    config = Config(
+        url, (make_survey(first, **sealing),),
+        keys=str(tmp_path / "keys"), release_every=0, clock=clock,
+    )  # fmt: skip
+    apps = [create_app(config) for _ in range(2)]
+    one, another = (InProcess(app, clock) for app in apps)
+    try:
+        for edition, body in (
+            (made := make_survey(new, **sealing), answer(made, clock, "new")),
+            (made := make_survey(newer, **sealing), answer(made, clock, "yes")),
+            (
+                made := make_survey(newer, segments=["a"], **sealing),
+                answer(made, clock, "yes", "a"),
+            ),
+            (made := make_survey(newer, segments=["a"], **renewed), secret(made, clock)),
+        ):
+            another.collector.load([edition])
+            assert one.post(body).json == {"accepted": 1, "duplicate": 0, "rejected": []}
+    finally:
+        for app in apps:
+            close_app(app)
+
+
+def answer(survey: Survey, clock: Clock, question: str, segment: str | None = None) -> Any:
+    period = today(clock())
+    return request_body(survey, new_device(), period=period, segment=segment, questions=[question])
+
+
+def secret(survey: Survey, clock: Clock) -> Any:
+    """An answer sealed for the active key."""
+    sealer, question, day = Sealer(survey), survey.questions["secret"], today(clock())
+    assert sealer.ready()
+    _, wire = sealer.seal(question, day, None, Response(1))
+    report = report_document("secret", 1, question.wire_hash, wire)
+    return request_document(survey.id, day, None, new_device(), [report])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import sqlite3
+import tracemalloc
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -12,20 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from collector_kit import InProcess, make_survey, new_device
+from collector_kit import InProcess, make_survey, new_device, period_keys
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 from scipy.stats import kendalltau
 
 from deniable.client.sealing import Sealer
-from deniable.collector.batches import unpack
+from deniable.collector.batches import batch_parts, pack, unpack
 from deniable.collector.scope_key import Place, ScopeKey, UnreadableError
-from deniable.collector.store.base import PendingKey, Scope
+from deniable.collector.store.base import PendingKey, Scope, Settled
 from deniable.protocol.report import report_document, request_document
 from deniable.protocol.response import Response
 from deniable.protocol.sealed_batch import SealedBatch, parse_sealed_batch
 from deniable.protocol.sealing import (
+    SealedResponse,
     SealingKey,
     encode_base64url,
     seal_info,
@@ -261,7 +264,7 @@ def test_reports_of_a_period_without_its_key_do_not_open(start: Start) -> None:
     for _ in range(10):
         send(collector)
     collector.collector.close()
-    (file,) = Path(collector.collector.store.keys or "").iterdir()
+    (file,) = period_keys(collector.collector.store.keys)
     kept = file.read_bytes()
     file.write_bytes(os.urandom(32))
     collector = start(SURVEY)
@@ -277,3 +280,50 @@ def test_a_report_moved_to_another_tally_does_not_open() -> None:
     (row,) = scope.seal_reports(Place("a" * 64, DAY, None), [b"report"])
     with pytest.raises(UnreadableError):
         scope.report_opener(Place("a" * 64, DAY, "a"))(row)
+
+
+# What a batch costs
+
+
+HYBRID_BYTES = 1141
+
+
+def some_reports(count: int) -> list[SealedResponse]:
+    """Reports for two keys, of two sizes, of which some stand twice, and one begins another."""
+    rng = random.Random(20261130)
+    keys = {"old": 53, "new": HYBRID_BYTES}
+    reports = [SealedResponse(name, rng.randbytes(keys[name])) for name in [*keys] * (count // 2)]
+    reports += [reports[1], SealedResponse("old", reports[1].ciphertext[:53])]
+    reports += [SealedResponse("new", reports[0].ciphertext)]
+    return rng.sample(reports, len(reports))
+
+
+def test_the_parts_of_a_batch_are_sorted_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deniable.collector.batches.MAX_PART", 100)
+    reports = some_reports(250)
+    packed = [pack(one, HYBRID_BYTES + 10) for one in reports]
+    parts = list(batch_parts(SURVEY.questions["secret"], Settled(1, DAY, None, "a"), packed))
+    documents = [json.loads(part.document) for part in parts]
+    assert [(one["n"], one["part"], one["parts"]) for one in documents] == [
+        (253, part, 3) for part in range(3)
+    ]
+    released = [tuple(report) for one in documents for report in one["reports"]]
+    wires = [(one.ciphertext, tuple(one.pack())) for one in reports]
+    assert released == [wire for _, wire in sorted(wires)]
+    assert [len(one["reports"]) for one in documents] == [100, 100, 53]
+
+
+def test_a_batch_is_in_memory_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a report takes is its bytes, and a part's documents are gone before the next."""
+    monkeypatch.setattr("deniable.collector.batches.MAX_PART", 100)
+    tracemalloc.start()
+    try:
+        packed = [pack(one, HYBRID_BYTES + 10) for one in some_reports(8_000)]
+        held = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        parts = batch_parts(SURVEY.questions["secret"], Settled(1, DAY, None, None), packed)
+        assert sum(part.n > 0 for part in parts) == 81
+        assert tracemalloc.get_traced_memory()[1] < 1.2 * held
+    finally:
+        tracemalloc.stop()
+    assert packed == []

@@ -171,8 +171,8 @@ def test_what_a_commit_changed_does_not_tell_the_answer(
 
 def without_encryption(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the store would hold if it were given what it is given in the clear."""
-    monkeypatch.setattr(ScopeKey, "seal_tally", lambda self, place, n, cells: cells)
-    monkeypatch.setattr(ScopeKey, "open_tally", lambda self, place, n, cells: cells)
+    monkeypatch.setattr(ScopeKey, "seal_tally", lambda self, place, shard, n, cells: cells)
+    monkeypatch.setattr(ScopeKey, "open_tally", lambda self, place, shard, n, cells: cells)
     monkeypatch.setattr(ScopeKey, "seal_reports", lambda self, place, reports: reports)
     monkeypatch.setattr(ScopeKey, "report_opener", lambda self, place: bytes)
 
@@ -334,13 +334,13 @@ def test_what_was_taken_in_mid_period_opens_with_its_key_only(tmp_path: Path) ->
     places = [Place(SURVEY.questions[name].hash, DAY, None) for name in ("yes", "bits")]
     scope = Scope("test", DAY)
     opened = [
-        ScopeKey(scope, kept).open_tally(place, DEVICES, row[-1])
+        ScopeKey(scope, kept).open_tally(place, 0, DEVICES, row[-1])
         for place, row in zip(places, rows, strict=True)
     ]
     assert opened[1] == cells_after(answers)[-1]
     for place, row in zip(places, rows, strict=True):
         with pytest.raises(scope_key.UnreadableError):
-            ScopeKey(scope, bytes(32)).open_tally(place, DEVICES, row[-1])
+            ScopeKey(scope, bytes(32)).open_tally(place, 0, DEVICES, row[-1])
 
 
 # Order, and what was committed together

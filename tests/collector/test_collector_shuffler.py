@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,25 @@ import pytest
 from collector_kit import make_survey
 from hypothesis import given
 from hypothesis import strategies as st
+from servers import Postgres
 
 from deniable.collector.catalogue import Catalogue, register
+from deniable.collector.keys import KeyRing
+from deniable.collector.keystore import open_keystore
+from deniable.collector.release import close_periods
 from deniable.collector.rules import Entry, Rules
 from deniable.collector.scope_key import Place, ScopeKey
 from deniable.collector.shuffler import Part, Submission, count_group, fold_all
 from deniable.collector.store import Store, open_store
-from deniable.collector.store.base import Destroyed, PendingKey, Released, Scope, Settled
+from deniable.collector.store.base import (
+    Destroyed,
+    Pending,
+    PendingKey,
+    Released,
+    Scope,
+    Settled,
+)
+from deniable.collector.wire import Report
 from deniable.protocol.periods import parse_period
 from deniable.protocol.response import Response, Shape
 
@@ -73,12 +86,16 @@ class Desk:
     def submission(
         self, device: bytes, answers: dict[str, int], period: str = DAY, segment: str | None = None
     ) -> Submission:
+        asked = [(SURVEY.questions[name], out) for name, out in answers.items()]
+        reports = [
+            Report(q.id, q.version, q.wire_hash, q.mechanism.shape.pack(Response(out)))
+            for q, out in asked
+        ]
         rules = Rules(self.catalogue, "test", parse_period(period))
+        entries, _ = rules.judge(reports, segment, NOON + timedelta(days=1), NOON)
         parts: dict[Scope, list[Entry]] = {}
-        for index, (name, out) in enumerate(answers.items()):
-            question = SURVEY.questions[name]
-            slot = rules._slots[name, question.version, question.wire_hash]
-            parts.setdefault(slot.scope, []).append((index, slot, Response(out)))
+        for entry in entries:
+            parts.setdefault(entry[1].scope, []).append(entry)
         made = [Part(s, ScopeKey(s, bytes(32)), device, some) for s, some in parts.items()]
         return Submission(period, segment, made)
 
@@ -96,7 +113,7 @@ class Desk:
         question = SURVEY.questions[name]
         place = Place(question.hash, period, segment)
         opener = ScopeKey(Scope.of(question, period), bytes(32))
-        cells = opener.open_tally(place, found[key].n, found[key].cells)
+        cells = opener.open_tally(place, 0, found[key].n, found[key].cells)
         return np.frombuffer(cells, "<i8").tolist()
 
 
@@ -162,6 +179,90 @@ def test_the_watermark_is_read_in_the_transaction(desk: Desk) -> None:
     desk.count(late)
     assert outcome(late) == (0, 0, [0, 1])
     assert desk.cells("yes") == []
+
+
+@pytest.mark.parametrize(("before", "is_open"), [(0, False), (1, True)])
+def test_what_closes_at_the_watermark_is_closed(desk: Desk, before: int, is_open: bool) -> None:
+    made = desk.submission(device(1), {"yes": 1})
+    ((_, slot, _),) = made.parts[0].entries
+    with desk.store.transaction() as tx:
+        tx.raise_watermark(slot.closes - timedelta(microseconds=before))
+    desk.count(made)
+    assert outcome(made) == ((1, 0, []) if is_open else (0, 0, [0]))
+    assert desk.cells("yes") == ([0, 1] if is_open else [])
+
+
+def test_what_was_undone_and_counted_again_is_told_once(desk: Desk) -> None:
+    """As after a conflict: what an attempt wrote down is not what came of it."""
+    made = desk.submission(device(1), {"yes": 1, "bits": 1})
+    full = desk.submission(device(2), {"yes": 1})
+    with suppress(ZeroDivisionError), desk.store.transaction() as tx:
+        count_group(tx, [made, full], 1)
+        assert (outcome(made), full.full) == ((2, 0, []), True)
+        raise ZeroDivisionError
+    desk.count(made, full)
+    assert (outcome(made), outcome(full), full.full) == ((2, 0, []), (1, 0, []), False)
+    assert desk.cells("yes") == [0, 2]
+
+
+def test_a_part_with_another_key_counts_nothing(desk: Desk) -> None:
+    desk.count(desk.submission(device(1), {"yes": 1}))
+    other = desk.submission(device(2), {"yes": 1})
+    (part,) = other.parts
+    other.parts = [part._replace(key=ScopeKey(part.scope, bytes([1] * 32)))]
+    desk.count(other)
+    assert (outcome(other), other.strange) == ((0, 0, []), [part.scope])
+    assert desk.cells("yes") == [0, 1]
+
+
+def test_a_tally_that_does_not_open_takes_nothing(desk: Desk) -> None:
+    desk.count(desk.submission(device(1), {"yes": 1}))
+    key = PendingKey(desk.catalogue.questions["test"]["yes"][1].id, DAY, None)
+    with desk.store.transaction() as tx:
+        (whole,) = tx.pending([key]).values()
+        tx.put_pending({key: Pending(whole.n, bytes(len(whole.cells)))})
+    late = desk.submission(device(2), {"yes": 1, "bits": 1})
+    only = desk.submission(device(3), {"yes": 1})
+    desk.count(late, only)
+    assert [(one.unreadable, outcome(one)) for one in (late, only)] == [
+        (True, (1, 0, [])),
+        (True, (0, 0, [])),
+    ]
+    with desk.store.transaction() as tx:
+        row = tx.scope(late.parts[0].scope)
+        assert row is not None
+        assert row.devices == 2
+        tx.put_pending({key: whole})
+    desk.count(late, only)
+    assert [(one.unreadable, outcome(one)) for one in (late, only)] == [
+        (False, (1, 1, [])),
+        (False, (1, 0, [])),
+    ]
+    assert desk.cells("yes") == [0, 3]
+
+
+def test_two_who_count_at_once_are_added_up(postgres: Postgres, tmp_path: Path) -> None:
+    """Each on a shard of its own, which leave as one tally."""
+    with closing(open_store(postgres.fresh_database())) as store:
+        desk = Desk(store)
+        first, second = (desk.submission(device(n), {"yes": n}) for n in (0, 1))
+        scope = first.parts[0].scope
+        with store.transaction() as tx:
+            tx.add_scope(scope, first.parts[0].key.check)
+        with store.counting() as one, store.counting() as two:
+            count_group(one, [first], 9)
+            count_group(two, [second], 9)
+        with store.read() as reader:
+            row = reader.scope(scope)
+        with closing(KeyRing(open_keystore(str(tmp_path / "keys")), lambda scope: row)) as keys:
+            keys.places.put_if_absent(scope.name, bytes(32))
+            with store.transaction() as tx:
+                (shards,) = tx.all_pending().values()
+                assert len(shards) == 2
+                assert close_periods(tx, keys, NOON + timedelta(days=10)).released == 1
+        with store.read() as reader:
+            (tally,) = [json.loads(text) for text in reader.tallies("test", "yes")]
+    assert (tally["n"], tally["cells"]) == (2, [1, 1])
 
 
 @pytest.mark.parametrize("settle", ["put_released", "put_destroyed"])

@@ -138,6 +138,30 @@ def test_a_newer_schema_is_refused(path: Path) -> None:
         open_store(str(path))
 
 
+def test_a_link_leads_to_the_same_lock_and_keys(path: Path) -> None:
+    link = path.with_name("link.db")
+    link.symlink_to(path)
+    with closing(open_store(str(path))) as first, closing(open_store(str(link))) as second:
+        assert first.keys == second.keys == f"{path}-keys"
+        with first.attend(), pytest.raises(StoreError, match="running collector"):
+            second.attend().__enter__()
+        with second.alone(), pytest.raises(StoreError, match="running collector"):
+            first.attend().__enter__()
+
+
+def test_a_link_that_leads_nowhere(path: Path) -> None:
+    link = path.with_name("link.db")
+    link.symlink_to(path)
+    with pytest.raises(StoreError, match="no such store"):
+        open_store(str(link), create=False)
+    open_store(str(link)).close()
+    assert path.is_file()
+    loop = path.with_name("loop.db")
+    loop.symlink_to(loop)
+    with pytest.raises(StoreError, match="cannot be created"):
+        open_store(str(loop))
+
+
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be created"):
         open_store(str(tmp_path / "missing" / "collector.db"))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import sleep
 
 import pytest
 from collector_kit import make_survey
@@ -22,6 +24,7 @@ from deniable.collector.store.base import (
     ConflictError,
     Destroyed,
     Device,
+    Left,
     Pending,
     PendingKey,
     Released,
@@ -78,11 +81,55 @@ def test_a_new_store_is_empty(store: Store) -> None:
         assert [*reader.released(), *reader.released_batches(), *reader.destroyed()] == []
 
 
+def test_a_store_is_itself_and_no_other(
+    location: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    with closing(open_store(location)) as store, store.transaction() as tx:
+        identity = tx.identity()
+    with closing(open_store(location)) as store, store.read() as reader:
+        assert reader.identity() == identity
+    assert re.fullmatch("[0-9a-f]{32}", identity)
+    (tmp_path / "other").mkdir()
+    other = STORES[request.node.callspec.params["location"]](tmp_path / "other")
+    with closing(open_store(other)) as store, store.read() as reader:
+        assert reader.identity() != identity
+
+
+def test_what_left_is_known_by_question_period_and_batch(filled: Store) -> None:
+    day, once = Settled(1, "2026-11-30", None, "a"), Settled(2, "once", "2026-W49", None)
+    with filled.transaction() as tx:
+        tx.put_released(Released(day, 7, "{}"))
+        tx.put_destroyed(Destroyed(day._replace(segment="b"), 7))
+        tx.put_destroyed(Destroyed(once, 7))
+        tx.put_batch(BatchPart(once._replace(batch="2026-W50"), 7, 0, 2, "{}"))
+        tx.put_batch(BatchPart(once._replace(batch="2026-W50"), 7, 1, 2, "{}"))
+        tx.put_released(Released(Settled(3, "2026-11-30", None, None), 7, "{}"))
+        assert tx.left([]) == set()
+    with filled.read() as reader:
+        assert reader.left([(1, "2026-11-30"), (2, "once"), (1, "2026-12-01"), (9, "once")]) == {
+            Left(1, "2026-11-30", None),
+            Left(2, "once", "2026-W49"),
+            Left(2, "once", "2026-W50"),
+        }
+
+
 def test_what_was_committed_is_there_when_opened_again(location: str) -> None:
     with closing(open_store(location)) as store, store.transaction() as tx:
         tx.raise_watermark(NOON)
     with closing(open_store(location, create=False)) as store, store.read() as reader:
         assert reader.watermark() == NOON
+
+
+def test_a_watermark_is_set_back(location: str) -> None:
+    with closing(open_store(location)) as store:
+        with store.transaction() as tx:
+            tx.raise_watermark(NOON)
+        with store.transaction() as tx:
+            edition = tx.edition()
+            tx.set_back_watermark(NOON - timedelta(days=9))
+            assert tx.watermark() == NOON - timedelta(days=9)
+        with store.read() as reader:
+            assert (reader.watermark(), reader.edition()) == (NOON - timedelta(days=9), edition)
 
 
 def test_a_missing_store_is_made_only_when_asked(location: str) -> None:
@@ -197,6 +244,16 @@ def test_a_closed_scope_stays_and_its_rows_are_swept(filled: Store) -> None:
         assert other is not None
         assert other.closed
         assert tx.add_scope(NEXT, CHECK) == other
+
+
+def test_a_sweep_deletes_no_more_than_it_may(filled: Store) -> None:
+    """Though it goes through several scopes."""
+    with filled.transaction() as tx:
+        for scope in (DAY, NEXT, ONCE):
+            number = tx.add_scope(scope, CHECK).id
+            tx.put_ledger({Device(number, os.urandom(16)): 1 for _ in range(3)}, {number: 3})
+            tx.close_scope(scope)
+    assert [swept(filled, 4) for _ in range(4)] == [4, 4, 1, 0]
 
 
 def swept(store: Store, limit: int) -> int:
@@ -552,8 +609,18 @@ def test_sqlite_takes_one_process_and_postgresql_many(location: str) -> None:
             else:
                 with pytest.raises(StoreError, match="running collector"):
                     second.attend().__enter__()
-        with second.alone():
-            pass
+        await_alone(second)
+
+
+def await_alone(store: Store) -> None:
+    """Have a store to oneself: PostgreSQL lets go of a closed connection's locks a moment later."""
+    for attempt in range(2000):
+        try:
+            with store.alone():
+                return
+        except StoreError:
+            assert attempt < 1999
+            sleep(0.01)
 
 
 def test_a_probe_changes_nothing_that_is_read(filled: Store) -> None:

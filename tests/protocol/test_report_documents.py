@@ -62,7 +62,10 @@ def test_a_pseudonym_has_one_name(name: str) -> None:
 def test_other_names_are_refused_and_not_repeated(name: str) -> None:
     with pytest.raises(ParameterError) as refusal:
         parse_device(name)
-    assert str(refusal.value) == "device must be 22 characters of base64url"
+    assert str(refusal.value) == (
+        "device must be 16 bytes in base64url without padding"
+        " (22 characters, the last A, Q, g or w)"
+    )
 
 
 def test_a_report_is_frozen() -> None:
