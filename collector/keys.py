@@ -23,7 +23,7 @@ from .keystore.base import KeyStore
 from .ownership import claim, owners, refuse_foreign
 from .scope_key import KEY_BYTES, ScopeKey
 from .store import Store
-from .store.base import Scope, ScopeRow
+from .store.base import Reader, Scope, ScopeRow
 from .turns import Turns
 
 LOG = logging.getLogger("deniable.collector")
@@ -56,8 +56,15 @@ class KeyRing:
         self._keys: dict[Scope, tuple[bytes, ScopeKey]] = {}
         self._turns = Turns(places.location, self._lock)
 
-    def of(self, scope: Scope) -> ScopeKey:
+    def of(self, scope: Scope, reader: Reader | None = None) -> ScopeKey:
         """Return the key of a scope, made if the scope has no row yet.
+
+        Parameters
+        ----------
+        scope : Scope
+        reader : Reader, optional
+            The transaction that is under way, if there is one: SQLite keeps every other reader
+            out of a large one until it is committed.
 
         Raises
         ------
@@ -65,7 +72,7 @@ class KeyRing:
         StoreError
             If the key store or the database cannot be reached.
         """
-        held = self._keys.get(scope) or self._obtain(scope)
+        held = self._keys.get(scope) or self._obtain(scope, reader)
         return held[1]
 
     def missing(self, scope: Scope) -> bool:
@@ -118,12 +125,12 @@ class KeyRing:
         """Let go of the key store."""
         self.places.close()
 
-    def _obtain(self, scope: Scope) -> tuple[bytes, ScopeKey]:
+    def _obtain(self, scope: Scope, reader: Reader | None) -> tuple[bytes, ScopeKey]:
         with self._turns.turn(MissingKeyError, ClosedScopeError):
-            return self._keys.get(scope) or self._look(scope)
+            return self._keys.get(scope) or self._look(scope, reader)
 
-    def _look(self, scope: Scope) -> tuple[bytes, ScopeKey]:
-        row = self._row(scope)
+    def _look(self, scope: Scope, reader: Reader | None) -> tuple[bytes, ScopeKey]:
+        row = self._row(scope) if reader is None else reader.scope(scope)
         if row is not None and row.closed:
             raise ClosedScopeError(f"{scope.name} is closed")
         key = self._make(scope) if row is None else self._fitting(scope, row)

@@ -93,7 +93,7 @@ def open_leaving(tx: Transaction, keys: KeyRing, leaving: Leaving, *, salvage: b
     UnreadableError
         If something does not open, or is missing, unless it may be left out.
     """
-    key = keys.of(leaving.scope)
+    key = keys.of(leaving.scope, tx)
     if leaving.question.sealed:
         reports = _open_reports(key, leaving, tx.sealed(leaving.key), salvage)
         return Opened(leaving, len(reports), None, reports)

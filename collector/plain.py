@@ -28,7 +28,7 @@ def encrypt_plain(tx: Transaction, catalogue: Catalogue, keys: KeyRing) -> dict[
         question = catalogue.by_id[key.question].question
         scope = Scope.of(question, key.period)
         try:
-            tx.put_pending({key: _joined(tx, keys.of(scope), question, key, plain)})
+            tx.put_pending({key: _joined(tx, keys.of(scope, tx), question, key, plain)})
         except ClosedScopeError:
             text = "it is closed already; deniable-collector release --destroy-unreadable clears up"
             waiting[scope] = text

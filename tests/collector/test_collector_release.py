@@ -385,3 +385,21 @@ def test_the_timer_releases_by_itself(start: Start, clock: Clock) -> None:
 def test_a_config_is_checked(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         Config("collector.db", **settings)
+
+
+def test_a_release_too_large_for_the_page_cache(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite then keeps every other reader out, and the keys are not in memory yet."""
+    monkeypatch.setattr("deniable.collector.store.sqlite._BUSY_SECONDS", 0.2)
+    surveys = [
+        make_survey({f"q{number}": {} for number in range(20)}, name=f"survey{which}")
+        for which in range(4)
+    ]
+    collector = start(*surveys)
+    for survey in surveys:
+        send(collector, survey, 1)
+    collector.collector.close()
+    collector = start(*surveys)
+    collector.collector.store._connection.execute("PRAGMA cache_size = 2")  # type: ignore[attr-defined]
+    assert collector.release(days=9).released == 80

@@ -210,9 +210,11 @@ def test_a_part_with_another_key_counts_nothing(desk: Desk) -> None:
     other = desk.submission(device(2), {"yes": 1})
     (part,) = other.parts
     other.parts = [part._replace(key=ScopeKey(part.scope, bytes([1] * 32)))]
-    desk.count(other)
+    good = desk.submission(device(3), {"yes": 1})
+    desk.count(good, other)
     assert (outcome(other), other.strange) == ((0, 0, []), [part.scope])
-    assert desk.cells("yes") == [0, 1]
+    assert (outcome(good), good.unreadable) == ((1, 0, []), False)
+    assert desk.cells("yes") == [0, 2]
 
 
 def test_a_tally_that_does_not_open_takes_nothing(desk: Desk) -> None:

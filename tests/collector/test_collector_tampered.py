@@ -17,6 +17,7 @@ from deniable.client.sealing import Sealer
 from deniable.collector.app import close_app, create_app
 from deniable.collector.config import Config
 from deniable.collector.release import Closing, close_periods
+from deniable.collector.store.postgres_locks import NAMESPACE
 from deniable.protocol.report import report_document, request_document
 from deniable.protocol.response import Response
 from deniable.protocol.survey import Survey
@@ -110,8 +111,7 @@ def test_shards_that_open_are_added_up(shards: tuple[InProcess, str]) -> None:
     for _ in range(CROWD):
         send()
     with psycopg.connect(url) as other:  # who holds the first shard, so that the next is taken
-        other.execute("SELECT pg_advisory_xact_lock(classid::int, objid::int) FROM (VALUES"
-                      " (1684369001, 0)) t (classid, objid)")  # fmt: skip
+        other.execute("SELECT pg_advisory_xact_lock(%s, 0)", (NAMESPACE,))
         send()
     with psycopg.connect(url) as db:
         rows = db.execute("SELECT shard, n FROM deniable.pending ORDER BY shard").fetchall()
@@ -127,8 +127,8 @@ def test_shards_that_open_are_added_up(shards: tuple[InProcess, str]) -> None:
     "statement",
     [
         "UPDATE pending SET n = 1000 WHERE cells = x''",
-        "INSERT INTO sealed SELECT question, period, segment, cast(x'00' || randomblob(16) AS BLOB),"
-        " report FROM sealed, (VALUES (1), (2), (3))",
+        "INSERT INTO sealed SELECT question, period, segment,"
+        " cast(x'00' || randomblob(16) AS BLOB), report FROM sealed, (VALUES (1), (2), (3))",
     ],
     ids=["n", "copies"],
 )
