@@ -88,7 +88,7 @@ def _begun(question: Question, watermark: datetime, now: datetime) -> Iterator[P
         return
     first = max(_FIRST, watermark - timedelta(days=question.grace + 1))
     period = period_at(question.period, first)
-    while period.start <= now and question.asks_in(period):
+    while period.start <= now:
         yield period
         period = period.next()
 

@@ -119,7 +119,7 @@ def test_no_file_may_grow(tmp_path: Path) -> None:
     with loaded(tmp_path, str(tmp_path / "0.db"), *QUICK) as (server, devices):
         limit_files(server, 8192)
         devices.wait_for_refusals(20)
-        assert server.ask("GET", "/readyz").status == 503
+        until(lambda: server.ask("GET", "/readyz").status == 503)
         assert server.ask("GET", "/livez").status == 200
         limit_files(server, resource.RLIM_INFINITY)
         devices.wait_for(20)
@@ -270,7 +270,7 @@ def test_a_key_that_was_lost_while_nobody_had_it(location: str, tmp_path: Path) 
         other = request_body(SURVEY, new_device(), period=yesterday)
         assert server.post(other).json["accepted"] == 2
         devices.answered[yesterday] = [other]
-        assert server.ask("GET", "/readyz").status == 503
+        until(lambda: server.ask("GET", "/readyz").status == 503)
         away.rename(key)
     assert told(server, f"looking up the key of test.{day} failed: {key.parent}: ")
     assert set(devices.refusals) == {"the period's key is missing; nothing counts in it"}
@@ -308,7 +308,7 @@ def test_postgresql_is_away(end: str, tmp_path: Path, postgres: Postgres) -> Non
             postgres.stop()
         back = time.monotonic() + OUTAGE
         devices.wait_for_refusals(20)
-        assert server.ask("GET", "/readyz").status == 503
+        until(lambda: server.ask("GET", "/readyz").status == 503)
         assert server.ask("GET", "/livez").status == 200
         until(lambda: time.monotonic() > back, OUTAGE + 1)
         postgres.start()
