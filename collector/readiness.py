@@ -80,11 +80,18 @@ class Readiness:
         """Return, by name, whether each check passed."""
         with self._lock:
             if time.monotonic() >= self._fresh_until:
-                reasons = self._ask()
-                for name, reason in reasons.items():
-                    self._tell(name, reason)
+                self._look()
                 self._fresh_until = time.monotonic() + _FRESH_SECONDS
             return dict(self._told)
+
+    def look(self) -> None:
+        """Run the checks now, so that what fails is logged; the next who asks has them run anew."""
+        with self._lock:
+            self._look()
+
+    def _look(self) -> None:
+        for name, reason in self._ask().items():
+            self._tell(name, reason)
 
     def faults(self) -> list[str]:
         """Return what each failing check tells; nothing if the collector is ready."""

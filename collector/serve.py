@@ -98,7 +98,7 @@ def _started(collector: Collector) -> None:
     }
     text = ", ".join(f"{name} {place}" for name, place in places.items())
     LOG.info("started: %s", text, extra={"event": "start", **places})
-    collector.readiness.outcomes()  # what fails is logged, before the first report is refused
+    collector.readiness.look()  # what fails is logged, before the first report is refused
 
 
 def _stopped() -> None:

@@ -426,8 +426,8 @@ def brute(question: Question, since: datetime) -> set[Scope]:
         period = ONCE
         if question.period != "once":
             period = period_at(question.period, NOON + timedelta(days=days))
-        asked = question.asks_in(period) and (period is ONCE or period.start <= NOON)
-        if asked and question.closes(period) > since:
+        begun = period is ONCE or period.start <= NOON  # a later edition may ask for longer
+        if begun and question.closes(period) > since:
             found.add(Scope.of(question, period.key))
     return found
 

@@ -21,6 +21,7 @@ from deniable.collector.flood_key import ProcessKey
 from deniable.collector.problems import HTTPProblem
 from deniable.collector.release import close_periods
 from deniable.collector.scope_key import ScopeKey
+from deniable.collector.shuffler import count_group
 from deniable.collector.store import open_store
 from deniable.collector.store.base import ConflictError, Pending, PendingKey, Scope
 from deniable.collector.tokens import create_token
@@ -362,7 +363,6 @@ def test_a_group_in_whose_way_others_are_is_counted_again(
 def raising(fault: Exception, times: int) -> Callable[..., None]:
     """What counts a group, after so many attempts that end in a fault when all was written."""
     left = iter(range(times))
-    count_group = commit.count_group
 
     def count(*arguments: Any) -> None:
         count_group(*arguments)

@@ -152,49 +152,46 @@ def test_another_replica_learns_of_it(tmp_path: Path, clock: Callable[..., Any])
         assert 2 in neighbour.catalogue.questions["test"]["yes"]
 
 
-OLD_KEY, NEW_KEY = public(key("old"), "expired").document(), public(key("new")).document()
-
-
 def test_nothing_is_refused_that_another_replica_can_take(tmp_path: Path, clock: Clock) -> None:
     """Whatever is new in an edition, the first request that has it finds it."""
+    fresh, expired = public(key("new")).document(), public(key("old"), "expired").document()
+    old = {"sealing_keys": [public(key("old")).document()]}
+    both = {"sealing_keys": [expired, fresh]}
     first = {"yes": {}, "secret": sealed_question()}
-    sealing = {"sealing_keys": [public(key("old")).document()]}
-    renewed = {"sealing_keys": [OLD_KEY, NEW_KEY]}
-    new = first | {"new": {}}
-    newer = new | {"yes": {"version": 2}}
-    url = shared_postgres().fresh_database()
-    config = Config(
-        url, (make_survey(first, **sealing),),
-        keys=str(tmp_path / "keys"), release_every=0, clock=clock,
-    )  # fmt: skip
+    more = first | {"new": {}}
+    newer = more | {"yes": {"version": 2}}
+    editions: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+        (more, old, "new"),
+        (newer, old, "yes"),
+        (newer, old | {"segments": ["a"]}, "yes"),
+        (newer, both | {"segments": ["a"]}, "secret"),
+    ]
+    settings: dict[str, Any] = {"keys": str(tmp_path / "keys"), "release_every": 0, "clock": clock}
+    config = Config(shared_postgres().fresh_database(), (edition(first, old),), **settings)
     apps = [create_app(config) for _ in range(2)]
     one, another = (InProcess(app, clock) for app in apps)
     try:
-        for edition, body in (
-            (made := make_survey(new, **sealing), answer(made, clock, "new")),
-            (made := make_survey(newer, **sealing), answer(made, clock, "yes")),
-            (
-                made := make_survey(newer, segments=["a"], **sealing),
-                answer(made, clock, "yes", "a"),
-            ),
-            (made := make_survey(newer, segments=["a"], **renewed), secret(made, clock)),
-        ):
-            another.collector.load([edition])
-            assert one.post(body).json == {"accepted": 1, "duplicate": 0, "rejected": []}
+        for questions, head, asked in editions:
+            survey = edition(questions, head)
+            another.collector.load([survey])
+            reply = one.post(answer(survey, today(clock()), asked))
+            assert reply.json == {"accepted": 1, "duplicate": 0, "rejected": []}
     finally:
         for app in apps:
             close_app(app)
 
 
-def answer(survey: Survey, clock: Clock, question: str, segment: str | None = None) -> Any:
-    period = today(clock())
-    return request_body(survey, new_device(), period=period, segment=segment, questions=[question])
+def edition(questions: dict[str, Any], head: dict[str, Any]) -> Survey:
+    return make_survey(questions, **head)
 
 
-def secret(survey: Survey, clock: Clock) -> Any:
-    """An answer sealed for the active key."""
-    sealer, question, day = Sealer(survey), survey.questions["secret"], today(clock())
+def answer(survey: Survey, day: str, name: str) -> Any:
+    """A request with one answer, in the survey's last segment if it has any."""
+    question, segment = survey.questions[name], [None, *survey.segments][-1]
+    if not question.sealed:
+        return request_body(survey, new_device(), period=day, segment=segment, questions=[name])
+    sealer = Sealer(survey)
     assert sealer.ready()
-    _, wire = sealer.seal(question, day, None, Response(1))
-    report = report_document("secret", 1, question.wire_hash, wire)
-    return request_document(survey.id, day, None, new_device(), [report])
+    _, wire = sealer.seal(question, day, segment, Response(1))
+    report = report_document(name, question.version, question.wire_hash, wire)
+    return request_document(survey.id, day, segment, new_device(), [report])
