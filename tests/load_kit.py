@@ -39,6 +39,7 @@ from deniable.protocol.tally import Tally, parse_tally
 
 PATIENCE = 60.0
 _PAUSE = 0.01
+_PACE = 0.05
 
 SURVEY = make_survey(
     {
@@ -157,6 +158,7 @@ class Devices:
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _enough: threading.Event = field(default_factory=threading.Event)
     _going: threading.Event = field(default_factory=threading.Event)
+    _slow: threading.Event = field(default_factory=threading.Event)
     _busy: int = 0
     _threads: list[threading.Thread] = field(default_factory=list)
     _senders: list[Sender] = field(default_factory=list)
@@ -186,6 +188,13 @@ class Devices:
 
     def resume(self) -> None:
         self._going.set()
+
+    @contextmanager
+    def slowly(self) -> Iterator[None]:
+        """Go on, but leave the processors to what starts meanwhile."""
+        self._slow.set()
+        yield
+        self._slow.clear()
 
     def join(self) -> None:
         """Wait until every thread has done its part."""
@@ -241,6 +250,8 @@ class Devices:
             sender.close()
 
     def _turn(self, sender: Sender, period: str, rng: random.Random) -> bool:
+        if self._slow.is_set():
+            time.sleep(_PACE)
         while True:
             self._going.wait()
             with self._changed:

@@ -23,7 +23,8 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
             for _ in range(6):
                 devices.wait_for(rng.randrange(20, 120))
                 server.stop(signal.SIGKILL)
-                server.start()
+                with devices.slowly():
+                    server.start()
             devices.wait_for(50)
         assert server.stop() == 0
     assert devices.retries >= 6

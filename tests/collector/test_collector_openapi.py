@@ -60,8 +60,9 @@ SURVEY = make_survey(
     segments=["a"],
 )
 NAMES = {"survey": "test", "question": "yes", "id": 1}
+EXAMPLES = 15
 CASES = settings(
-    max_examples=15,
+    max_examples=EXAMPLES,
     derandomize=True,
     deadline=None,
     database=None,
@@ -178,7 +179,7 @@ def fuzz(operation: Any, ask: Callable[[Any], object]) -> None:
     for mode in GenerationMode if takes_input else [GenerationMode.POSITIVE]:
         for names in ({}, known) if known and mode.is_positive else ({},):
 
-            @CASES
+            @settings(CASES, max_examples=EXAMPLES if operation.body else EXAMPLES // 2)
             @given(operation.as_strategy(generation_mode=mode, path_parameters=names or None))
             def ask_each(case: Any) -> None:
                 ask(case)

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from collector_kit import period_keys
 
 from deniable.client import Client
 from deniable.client.derivation import permanent_response, pseudonym
@@ -212,7 +213,7 @@ def test_what_is_too_small_is_destroyed(released: Path) -> None:
     assert found == {"dark_mode": "released", "plan": "released", "rare": "destroyed"}
     refused = run("deniable", "estimate", "rare", "--from", released)
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert not list(released.parent.rglob("*.key"))
+    assert period_keys(f"{released}-keys") == []
 
 
 def test_the_estimate_is_the_debiased_tally(path: Left, released: Path) -> None:
