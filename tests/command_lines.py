@@ -40,7 +40,7 @@ def parsed(words: list[str]) -> dict[str, object]:
     command: click.Command = importlib.import_module(MODULES["deniable-collector"]).main
     context: click.Context | None = None
     while isinstance(command, click.Group):
-        context = click.Context(command, parent=context)
+        context = click.Context(command, parent=context, **command.context_settings)
         name, child, words = command.resolve_command(context, words)
         assert child is not None, name
         command = child
