@@ -30,7 +30,7 @@ demo-cluster: install
 	@$(RUN) examples/demo.py --cluster $(ARGS)
 
 test: install
-	@$(RUN) -m pytest -n 2 $(ARGS)
+	@$(RUN) -m pytest -n 2 --dist worksteal $(ARGS)
 
 check: install
 	@$(RUN) -m ruff check .

@@ -18,7 +18,9 @@ pytest.register_assert_rewrite("conformance", "load_kit", "survey_documents")
 
 # The same examples in every run and on every machine, however slow it is. Search for new ones
 # with --hypothesis-profile=search.
-settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, database=None, max_examples=50
+)
 settings.register_profile("search", deadline=None, max_examples=5000)
 settings.load_profile("repeatable")
 
