@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from deniable.protocol.errors import DocumentError, SourceError
+from deniable.protocol.errors import DocumentError
 from deniable.protocol.period_state import PeriodState
 from deniable.protocol.tally import Tally, parse_tally
 
-from .sources import parse_json, parse_states
+from .sources import parse_states, read_json
 
 
 class DocumentSource:
     """The released tallies in a JSON file ``{"tallies": [...]}``."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            document = parse_json(path.read_text(encoding="utf-8-sig"))
-        except OSError as exc:
-            raise SourceError(f"{path} cannot be read ({exc.strerror}); check the path") from exc
-        except UnicodeDecodeError as exc:
-            raise DocumentError(f"{path} is not UTF-8; save it as UTF-8") from exc
-        except DocumentError as exc:
-            raise DocumentError(f"{path}: {exc}") from exc
+        document = read_json(path)
         found = document.get("tallies") if isinstance(document, dict) else None
         if not isinstance(found, list):
             raise DocumentError(f'{path} is no {{"tallies": [...]}}; give a file of tallies')

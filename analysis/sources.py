@@ -157,6 +157,26 @@ def parse_json(text: object) -> Any:
         raise DocumentError("the source does not hold valid JSON") from exc
 
 
+def read_json(path: Path) -> Any:
+    """Return the JSON value of a file.
+
+    Raises
+    ------
+    SourceError
+        If it cannot be read.
+    DocumentError
+        If it is not UTF-8, or no JSON.
+    """
+    try:
+        return parse_json(path.read_text(encoding="utf-8-sig"))
+    except OSError as exc:
+        raise SourceError(f"{path} cannot be read ({exc.strerror}); check the path") from exc
+    except UnicodeDecodeError as exc:
+        raise DocumentError(f"{path} is not UTF-8; save it as UTF-8") from exc
+    except DocumentError as exc:
+        raise DocumentError(f"{path}: {exc}") from exc
+
+
 def parse_states(records: Iterable[object]) -> tuple[PeriodState, ...]:
     """Check period states and put them in order.
 

@@ -7,13 +7,12 @@ set back, for then a device could count twice, or a tally be released twice.
 from __future__ import annotations
 
 import logging
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
-from .store.base import Reader, Transaction
+from .store.base import BEGINNING, Reader, Transaction
 
 LOG = logging.getLogger("deniable.collector")
 
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 _BELIEVED = timedelta(days=1)
 """How far the watermark may be ahead of a clock that is a little behind."""
 
@@ -21,7 +20,7 @@ _BELIEVED = timedelta(days=1)
 def begin_watermark(tx: Transaction, now: datetime) -> None:
     """Set the watermark of a new store, or of one that was first opened under a wrong clock."""
     before = tx.watermark()
-    if before == _BEGINNING:
+    if before == BEGINNING:
         tx.raise_watermark(now)  # what was closed before stays closed
     elif before > now + _BELIEVED and _is_untouched(tx):
         tx.set_back_watermark(now)

@@ -21,9 +21,8 @@ from deniable.protocol.question import Question
 
 from .backup import Copied, copy_records, open_backup
 from .store import open_store
-from .store.base import Reader, Scope
+from .store.base import BEGINNING, Reader, Scope
 
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 _FIRST = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -76,7 +75,7 @@ def open_scopes(questions: Iterable[Question], watermark: datetime, now: datetim
     return {
         Scope.of(question, period.key)
         for question in questions
-        for period in _begun(question, watermark if watermark > _BEGINNING else now, now)
+        for period in _begun(question, watermark if watermark > BEGINNING else now, now)
         if question.closes(period) > watermark
     }
 
@@ -95,4 +94,4 @@ def _begun(question: Question, watermark: datetime, now: datetime) -> Iterator[P
 
 def _is_empty(store: Reader) -> bool:
     found = (store.surveys(), store.questions(), store.open_scopes(), store.closed_scopes())
-    return store.watermark() == _BEGINNING and not any(found) and not store.tokens()
+    return store.watermark() == BEGINNING and not any(found) and not store.tokens()

@@ -21,7 +21,7 @@ from deniable.protocol.periods import parse_period
 from deniable.protocol.sealed_batch import MAX_PART, SealedBatch, parse_sealed_batch
 
 from ..remote import HttpSource
-from ..sources import SqliteSource, parse_json
+from ..sources import SqliteSource, parse_json, read_json
 
 _MOST_VERSIONS = 10**6
 _MOST_PARTS = MAX_DEVICES // MAX_PART
@@ -198,14 +198,7 @@ class FileBatches:
 
 
 def _documents(path: Path) -> list[object]:
-    try:
-        document = parse_json(path.read_text(encoding="utf-8-sig"))
-    except OSError as exc:
-        raise SourceError(f"{path} cannot be read ({exc.strerror}); check the path") from exc
-    except UnicodeDecodeError as exc:
-        raise DocumentError(f"{path} is not UTF-8; save it as UTF-8") from exc
-    except DocumentError as exc:
-        raise DocumentError(f"{path}: {exc}") from exc
+    document = read_json(path)
     several = document.get("parts") if isinstance(document, dict) else None
     return several if isinstance(several, list) else [document]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from ..config import Config
+from ..store.base import BEGINNING
 from .contents import Contents
 from .findings import Case, Findings, fault, ok, warning
 
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 _SLACK = timedelta(minutes=5)
 
 
@@ -16,7 +16,7 @@ def clock(case: Case, contents: Contents) -> Findings:
     """This machine's clock is not behind what was closed, nor far ahead of it."""
     closed = f"everything is closed up to {contents.watermark:%Y-%m-%d %H:%M} UTC"
     ahead = case.now - contents.watermark
-    if contents.watermark == _BEGINNING:
+    if contents.watermark == BEGINNING:
         yield ok("clock", "nothing was closed yet")
     elif ahead < -_SLACK:
         yield fault(

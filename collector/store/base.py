@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
 from deniable.protocol.errors import StoreError
@@ -26,6 +26,10 @@ OLDER_IN_USE = (
     " stop the running collector first"
 )
 """Why a store is not brought forward, after its name."""
+
+
+BEGINNING = datetime.min.replace(tzinfo=UTC)
+"""The watermark of a new store."""
 
 
 class ConflictError(StoreError):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime
 from select import select
 
 from psycopg import Connection, Cursor
@@ -19,14 +18,12 @@ from deniable.protocol.errors import StoreError
 
 from ..places import same_place
 from . import postgres_locks as locks
-from .base import Reader, Scope, ScopeRow, Transaction
+from .base import BEGINNING, Reader, Scope, ScopeRow, Transaction
 from .postgres_counting import Begun
 from .postgres_pool import Connections
 from .postgres_reading import Reading, Row
 from .postgres_schema import migrate
 from .postgres_writing import Writing
-
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 class PostgresStore:
@@ -157,7 +154,7 @@ def _begin(connection: Connection, statements: str) -> Begun:
     }
     shards = _next_rows(cursor)
     shard = shards[0][0] if shards else locks.wait_for_first(connection)
-    return Begun(watermark or _BEGINNING, edition, scopes, shard)
+    return Begun(watermark or BEGINNING, edition, scopes, shard)
 
 
 def _next_rows(cursor: Cursor[Row]) -> list[Row]:

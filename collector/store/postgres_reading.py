@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from psycopg import Connection
 
 from deniable.protocol.period_state import PeriodState
-from deniable.protocol.periods import parse_period
 from deniable.protocol.question_fields import parse_question
 
 from .base import (
+    BEGINNING,
     BatchEntry,
     BatchPart,
     Destroyed,
@@ -26,9 +26,8 @@ from .base import (
     Settled,
     Token,
 )
-from .sqlite_reading import batch_order, state_order
+from .orders import batch_order, in_order, state_order
 
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 _AT_ONCE = 64
 _LARGEST = 2**63 - 1
 _PLACE = "question, period, batch, segment"
@@ -53,7 +52,7 @@ class Reading:
     def watermark(self) -> datetime:
         """Return the stored moment, or the beginning of time."""
         ((moment,),) = self._rows("SELECT watermark FROM clock")
-        return moment or _BEGINNING
+        return moment or BEGINNING
 
     def edition(self) -> int:
         """Return the number, 0 in a new store."""
@@ -118,8 +117,7 @@ class Reading:
             " WHERE survey = %s AND question = %s",
             (survey, question),
         )
-        rows.sort(key=lambda row: (parse_period(row[0]).start, row[1], row[2] or "", row[3] or ""))
-        return [row[4] for row in rows]
+        return in_order(rows)
 
     def batches(self, survey: str, question: str) -> list[BatchEntry]:
         """Return the places of parts in the order of their periods."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Collection, Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 
 from deniable.protocol.period_state import PeriodState
-from deniable.protocol.periods import parse_period
 from deniable.protocol.question_fields import parse_question
 
 from .base import (
+    BEGINNING,
     BatchEntry,
     BatchPart,
     Destroyed,
@@ -24,9 +24,8 @@ from .base import (
     Settled,
     Token,
 )
+from .orders import batch_order, in_order, state_order
 from .sqlite_chunks import chunks, row_marks, values_of
-
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 class Reading:
@@ -42,7 +41,7 @@ class Reading:
     def watermark(self) -> datetime:
         """Return the stored moment, or the beginning of time."""
         row = self._db.execute("SELECT watermark FROM clock").fetchone()
-        return datetime.fromisoformat(row[0]) if row else _BEGINNING
+        return datetime.fromisoformat(row[0]) if row else BEGINNING
 
     def edition(self) -> int:
         """Return the number, 0 in a new store."""
@@ -105,9 +104,8 @@ class Reading:
             "SELECT period, version, batch, segment, document FROM released_tallies"
             " WHERE survey = ? AND question = ?",
             (survey, question),
-        ).fetchall()
-        rows.sort(key=lambda row: (parse_period(row[0]).start, row[1], row[2] or "", row[3] or ""))
-        return [row[4] for row in rows]
+        )
+        return in_order(rows)
 
     def batches(self, survey: str, question: str) -> list[BatchEntry]:
         """Return the places of parts in the order of their periods."""
@@ -176,16 +174,3 @@ class Reading:
         """Return the hashes and scopes."""
         rows = self._db.execute("SELECT name, hash, scopes FROM tokens ORDER BY name")
         return {name: Token(digest, tuple(scopes.split())) for name, digest, scopes in rows}
-
-
-def batch_order(entry: BatchEntry) -> tuple[object, ...]:
-    """Order parts by period, version, batch and segment."""
-    start = parse_period(entry.period).start
-    return start, entry.version, entry.batch or "", entry.segment or "", entry.part
-
-
-def state_order(state: PeriodState) -> tuple[object, ...]:
-    """Order states by survey, question, period, version, batch and segment."""
-    start = parse_period(state.period).start
-    place = (state.survey, state.question, start, state.version)
-    return (*place, state.batch or "", state.segment or "")
