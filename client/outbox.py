@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
+from deniable.protocol.derivation import pseudonym
 from deniable.protocol.draws import FreshDraws
 from deniable.protocol.report import device_name
 
 from .bodies import bodies
 from .database import Database
-from .derivation import pseudonym
 from .lock import UploadLock
 from .pacing import Clock
 from .pending import Queue, Queued

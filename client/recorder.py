@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Literal
 
+from deniable.protocol.derivation import instantaneous_response, permanent_response
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.exact import total
 from deniable.protocol.limits import EPSILON_MAX, EPSILON_MIN, MAX_K, MAX_RESPONSE_BYTES
@@ -19,7 +20,6 @@ from deniable.protocol.response import Response, Wire
 from deniable.protocol.survey import Survey
 
 from .database import Database
-from .derivation import instantaneous_response, permanent_response
 from .pacing import SPREAD, departure, due_defaults, plausible
 from .pending import Queue, Queued
 from .sealing import Sealer

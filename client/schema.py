@@ -14,9 +14,9 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
+from deniable.protocol.derivation import SECRET_BYTES
 from deniable.protocol.errors import StoreError
 
-from .derivation import SECRET_BYTES
 from .faults import UnreadableStore, fault
 from .recognition import MARK, recognize
 

@@ -13,11 +13,11 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Literal
 
+from deniable.protocol.derivation import SECRET_BYTES
 from deniable.protocol.exact import canonical
 from deniable.protocol.question import Question
 
 from .database import Database
-from .derivation import SECRET_BYTES
 from .faults import UnreadableStore
 from .pacing import from_seconds, to_seconds
 from .schema import SEALED

@@ -71,7 +71,7 @@ def fault(module: str, line: str, instead: str, *found_by: str) -> Fault:
 
 FAULTS = {
     "a permanent round that is drawn anew": fault(
-        "client/derivation.py",
+        "protocol/derivation.py",
         'keyed = _draws(secret, b"permanent", question, str(setup).encode(), memo)',
         "keyed = FreshDraws()",
         "derivation",
@@ -116,10 +116,10 @@ FAULTS = {
         "copy",
     ),
     "a key without the question's name": fault(
-        "client/derivation.py", "        question.id.encode(),\n", "", "derivation"
+        "protocol/derivation.py", "        question.id.encode(),\n", "", "derivation"
     ),
     "a key without question": fault(
-        "client/derivation.py",
+        "protocol/derivation.py",
         "        question.id.encode(),\n        str(question.version).encode(),\n"
         "        question.hash.encode(),\n",
         "",
@@ -127,7 +127,7 @@ FAULTS = {
         "independence",
     ),
     "a hash row for each value": fault(
-        "client/derivation.py",
+        "protocol/derivation.py",
         '_draws(secret, b"setup", question, b"", b"")',
         '_draws(secret, b"setup", question, b"", str(symbol).encode())',
         "derivation",
@@ -151,20 +151,20 @@ FAULTS = {
         "protocol/draws.py", "lambda: os.urandom(64)", "lambda: bytes(64)", "draws", "derivation"
     ),
     "one pseudonym for ever": fault(
-        "client/derivation.py",
+        "protocol/derivation.py",
         "survey.encode(), period.encode()]",
         "survey.encode()]",
         "pseudonyms",
         "requests",
     ),
     "a second round that is keyed": fault(
-        "client/derivation.py",
+        "protocol/derivation.py",
         "return question.mechanism.instant(permanent, FreshDraws())",
         'return question.mechanism.instant(permanent, KeyedDraws(b"", str(permanent).encode()))',
         "second round",
     ),
     "one city that is answered without noise": fault(
-        "client/derivation.py",
+        "protocol/derivation.py",
         "    return mechanism.permanent(setup, memo, keyed)",
         '    if question.id == "city" and symbol == 5:\n'
         '        keyed = type("Sure", (), {"chance": lambda self, threshold: True})()\n'

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from client_kit import DAY, Clock, Collector, choice, question, responses, rows, survey
 
-from deniable.client.derivation import permanent_response
+from deniable.protocol.derivation import permanent_response
 
 SIDES = [f"side {number}" for number in range(64)]
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from client_kit import DAY, Clock, choice, question, responses, rows, run, survey, survey_file
 
-from deniable.client.derivation import instantaneous_response, permanent_response
+from deniable.protocol.derivation import instantaneous_response, permanent_response
 from deniable.protocol.question import Question
 from deniable.protocol.survey import Survey
 
@@ -181,3 +181,19 @@ def test_reports_of_a_real_client_average_to_its_permanent_response(
     permanent = permanent_response(own, COIN, int(truth))
     assert permanent is not None
     assert guess(sent) == permanent.out
+
+
+def test_a_known_secret_gives_known_responses(start: Any, store: Path) -> None:
+    """The values are those of tests/protocol/test_derivation.py."""
+    sides = SIDES[:16]
+    asked = survey(
+        {"id": "known", "linkable": True},
+        side=choice(*sides, mechanism="grr"),
+        bits=choice(*sides, mechanism="oue"),
+    )
+    client = start(asked)
+    rows(store, "UPDATE device SET secret = ?", bytes(range(32)))
+    client.record("side", sides[1])
+    client.record("bits", sides[2])
+    assert responses(store, "side") == [1]
+    assert responses(store, "bits") == ["EQg"]  # the mask 2065

@@ -21,7 +21,7 @@ import pytest
 from collector_kit import period_keys
 
 from deniable.client import Client
-from deniable.client.derivation import permanent_response, pseudonym
+from deniable.protocol.derivation import permanent_response, pseudonym
 from deniable.protocol.periods import period_at
 from deniable.protocol.report import device_name
 from deniable.protocol.survey import Survey, load_survey

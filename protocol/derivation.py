@@ -22,10 +22,10 @@ from __future__ import annotations
 
 import hmac
 
-from deniable.protocol.draws import DERIVATION, FreshDraws, KeyedDraws, length_prefixed
-from deniable.protocol.question import Question
-from deniable.protocol.report import DEVICE_BYTES
-from deniable.protocol.response import Response
+from .draws import DERIVATION, FreshDraws, KeyedDraws, length_prefixed
+from .question import Question
+from .report import DEVICE_BYTES
+from .response import Response
 
 SECRET_BYTES = 32
 

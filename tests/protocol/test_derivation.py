@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from base64 import urlsafe_b64encode
 from typing import Any
 
 import pytest
-from client_kit import choice, question, responses, rows, survey
+from client_kit import choice, question, survey
 
-from deniable.client.derivation import permanent_response, pseudonym
+from deniable.protocol.derivation import permanent_response, pseudonym
 from deniable.protocol.question import Question
 
 SECRET = bytes(range(32))
@@ -127,21 +126,6 @@ def test_pseudonyms_are_known(alone: tuple[str, int] | None, known: str) -> None
     message = prefixed("deniable/1", "device", "known", "2026-11-30", *own)
     assert hmac.new(SECRET, message, hashlib.sha512).digest()[:16].hex() == known
     assert pseudonym(SECRET, "known", "2026-11-30", alone).hex() == known
-
-
-def test_a_client_with_that_secret_reports_those_responses(start: Any, store: Any) -> None:
-    asked = survey(
-        {"id": "known", "linkable": True},
-        side=choice(*SIDES, mechanism="grr"),
-        bits=choice(*SIDES, mechanism="oue"),
-    )
-    client = start(asked)
-    rows(store, "UPDATE device SET secret = ?", SECRET)
-    client.record("side", SIDES[1])
-    client.record("bits", SIDES[2])
-    mask = PERMANENT["bits"][2].to_bytes(2, "little")
-    assert responses(store, "side") == [PERMANENT["side"][1]]
-    assert responses(store, "bits") == [urlsafe_b64encode(mask).rstrip(b"=").decode()]
 
 
 def other(**changes: Any) -> Question:
