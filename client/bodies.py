@@ -1,7 +1,7 @@
 """The bodies of requests: which reports share one, and the bytes it travels as.
 
-What must never change: reports are sorted by name, so that their order tells nothing, and the
-same reports give the same bytes on every machine.
+What must never change: reports are sorted by name, so that their order tells nothing; the same
+reports give the same bytes on every machine; and a body has one of a few sizes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,12 @@ from deniable.protocol.question import canonical_json
 from deniable.protocol.report import report_document, request_document
 
 from .pending import Queued
+
+SIZES = (1024, 4096, 16384, MAX_COMPRESSED)
+"""Bytes of a request's body: one of these."""
+
+_HEADER_BYTES = 10 + 2 + 4
+"""Of gzip, with the length of its extra field and the header of the only thing in it."""
 
 Body = tuple[Sequence[Queued], bytes]
 """Reports, and the request that carries them."""
@@ -42,8 +48,16 @@ def _split(envelope: tuple[str, str, str | None, str], reports: Sequence[Queued]
 
 
 def compress(text: bytes) -> bytes:
-    """Return gzip whose header names neither the time nor the operating system."""
+    """Return gzip of one of :data:`SIZES`, so that its length tells next to nothing.
+
+    A field of the header that no reader looks into fills it up. The header names neither the time
+    nor the operating system. What exceeds the largest size is left as long as it is.
+    """
     import gzip
 
-    body = gzip.compress(text, mtime=0)
-    return body[:9] + b"\xff" + body[10:]
+    body = gzip.compress(text, mtime=0)[10:]
+    room = next((size for size in SIZES if size >= len(body) + _HEADER_BYTES), 0)
+    filler = bytes(max(0, room - len(body) - _HEADER_BYTES))
+    extra = b"pd" + len(filler).to_bytes(2, "little") + filler
+    header = b"\x1f\x8b\x08\x04" + bytes(4) + b"\x02\xff"
+    return header + len(extra).to_bytes(2, "little") + extra + body

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -21,7 +21,7 @@ from deniable.protocol.errors import (
 )
 
 from .faults import BusyStore, NoStore, UnreadableStore
-from .status import Flushed, Status
+from .status import Flushed, Preview, Sent, Status
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
     from deniable.protocol.survey import Survey
 
-    from .engine import Engine
+    from .engine import Engine, Setting
     from .pacing import Clock
+    from .transport import Transport
 
 T = TypeVar("T")
 
@@ -54,9 +55,11 @@ class Client:
     store : str or Path, optional
         The device's store, one file per app. By default it lies in a folder for the state of
         apps that is neither synced nor roams.
-    consent : "ask" or "on"
-        Until the person decides: "ask" keeps reports on the device until :meth:`opt_in`; "on"
-        sends them. A stored decision always wins.
+    consent : "ask", "on" or "off"
+        Until the person decides: "ask" randomizes answers and keeps them on the device, where they
+        can be looked at and are never sent; "on" sends them; "off" does nothing at all. A stored
+        decision always wins, and so does an environment with ``DO_NOT_TRACK``, ``CI`` or
+        ``DENIABLE=off``, in which nothing is recorded or sent.
     segment : str, optional
         One of the survey's public segments.
     app_key : str, optional
@@ -87,26 +90,31 @@ class Client:
         survey: str | os.PathLike[str] | Survey,
         collector_url: str,
         store: str | os.PathLike[str] | None = None,
-        consent: Literal["ask", "on"] = "ask",
+        consent: Literal["ask", "on", "off"] = "ask",
         segment: str | None = None,
         strict: bool = False,
         *,
         app_key: str | None = None,
         _clock: Clock = utc_now,
+        _environ: Mapping[str, str] | None = None,
     ) -> None:
         self._strict = strict
         self._path: Path | None = None
         self._engine: Engine | None = None
+        self._setting: Setting | None = None
+        self._veto = ""
         self._reason = ""
         self._last = Status("silent")
         self._closed = False
         try:
-            self._open(survey, collector_url, store, consent, segment, app_key, _clock)
+            self._open(survey, collector_url, store, consent, segment, app_key, _clock, _environ)
         except Exception as exc:
             self._fail(exc)
             self._raise(exc)
 
-    def record(self, question: str, value: bool | str | float | Decimal) -> None:
+    def record(
+        self, question: str, value: bool | str | float | Decimal, *, wait: bool = True
+    ) -> None:
         """Answer a question: perturb the value, keep the report, return at once.
 
         The first answer of a device in a period counts; later ones change nothing. The report
@@ -120,6 +128,11 @@ class Client:
         value : bool, str, int, float or Decimal
             True or False for a boolean question, one of its choices for a choice, a number for a
             number. Stored nowhere.
+        wait : bool
+            Return when the report is durable, which takes as long as the disk takes. If not, a
+            thread of the client's stores it a moment later, for threads that must never wait, such
+            as those of a window or an event loop; it is stored before the process ends, unless
+            that is killed.
 
         Raises
         ------
@@ -130,48 +143,94 @@ class Client:
         DeniableError
             Only if ``strict``: the client was closed.
         """
-        engine = self._engine
-        if engine is None:
-            if self._strict and self._closed:
-                del value
-                raise DeniableError("the client was closed; answer before that, or make another")
-            return
-        try:
-            engine.record(question, value)
-            return
-        except (ParameterError, MissingExtraError) as exc:
-            error: Exception = exc
-        except BusyStore as exc:
-            engine.refuse("busy")
-            error = exc
-        except Exception as exc:
-            self._fail(exc)
-            error = exc
+        error = self._kept(lambda engine, *it: engine.record(*it, wait=wait), question, value)
         del value
-        self._raise(error.with_traceback(None))  # without the frames that held the value
+        if error is not None:
+            self._raise(error)
 
-    def flush(self, force: bool = False) -> Flushed:
+    def record_many(
+        self,
+        answers: Mapping[str, bool | str | float | Decimal]
+        | Iterable[tuple[str, bool | str | float | Decimal]],
+    ) -> None:
+        """Answer several questions in one durable write; as :meth:`record`, for each.
+
+        A wrong answer among them is refused, and the others are kept.
+
+        Parameters
+        ----------
+        answers : mapping or iterable of (str, value)
+            Values by question.
+
+        Raises
+        ------
+        ParameterError, MissingExtraError, DeniableError
+            Only if ``strict``, as :meth:`record`, when all the others are kept.
+        """
+        pairs = answers.items() if isinstance(answers, Mapping) else answers
+        error = self._kept(lambda engine, every: engine.record_many(every), pairs)
+        del answers, pairs
+        if error is not None:
+            self._raise(error)
+
+    def preview(self, question: str, value: bool | str | float | Decimal) -> Preview | None:
+        """Return what would be sent if this were recorded now; nothing is kept, sent or spent.
+
+        For a dialog that asks for consent, and for whoever wants to see. Works whatever was
+        decided; where there is no secret yet or no more, it is an example.
+
+        Returns
+        -------
+        Preview or None
+            None if the survey cannot be loaded, or the answer is wrong and nobody is ``strict``.
+
+        Raises
+        ------
+        ParameterError, MissingExtraError
+            Only if ``strict``, as :meth:`record`.
+        """
+        try:
+            return self._foresee(question, value)
+        except Exception as exc:
+            error = exc.with_traceback(None)
+        del value
+        self._raise(error)
+        return None
+
+    def sent(self) -> list[Sent]:
+        """Return the journal: which question was answered in which period, and what became of it.
+
+        Never the values, and the responses only if the person wants them kept.
+        """
+        return self._do(lambda engine: engine.sent(), [])
+
+    def flush(self, force: bool = False, timeout: float | None = 1.0) -> Flushed:
         """Send what is due now, instead of waiting for the background thread to do it.
 
-        Does nothing unless the person's answer is yes, nor while another process is sending.
+        Does nothing unless the person's answer is yes, nor while another process is sending, nor
+        soon after an attempt that failed.
 
         Parameters
         ----------
         force : bool
             Send everything, due or not; for tests and demonstrations, for it gives away when
             answers were recorded.
+        timeout : float or None
+            Seconds it may take in all; None for as long as the collector takes to answer.
         """
-        return self._do(lambda engine: engine.flush(force=force), Flushed())
+        return self._do(lambda engine: engine.flush(force=force, timeout=timeout), Flushed())
 
     def opt_in(self) -> bool:
-        """Store that the person said yes: what waits will be sent, each report at its time.
+        """Store that the person said yes: what is recorded from now on will be sent.
+
+        What was recorded before is thrown away, so that nothing from before the yes is ever sent.
 
         Returns
         -------
         bool
             Whether it was stored; if not, :meth:`status` says why.
         """
-        return self._do(lambda engine: engine.opt_in(), False)
+        return self._decide("on")
 
     def opt_out(self) -> bool:
         """Store that the person said no: what waits is erased, nothing is recorded or sent.
@@ -182,10 +241,12 @@ class Client:
             Whether it was stored. If not, this client obeys all the same, and stores it as soon
             as the store can be written.
         """
-        return self._do(lambda engine: engine.opt_out(), False)
+        return self._decide("off")
 
     def status(self) -> Status:
         """Return what the client does, did, and why not."""
+        if self._veto:
+            return replace(self._last, state="off", reason=self._veto)
         known = self._do(lambda engine: engine.status(), None)
         if known is None:
             reason = self._reason or "another process is using the store"
@@ -218,24 +279,107 @@ class Client:
         survey: str | os.PathLike[str] | Survey,
         collector_url: str,
         store: str | os.PathLike[str] | None,
-        consent: Literal["ask", "on"],
+        consent: Literal["ask", "on", "off"],
         segment: str | None,
         app_key: str | None,
         clock: Clock,
+        environ: Mapping[str, str] | None,
     ) -> None:
         from pathlib import Path
 
         from deniable.protocol.survey import Survey, load_survey
 
-        from .engine import Engine
+        from .engine import Setting
+        from .environment import veto
         from .places import default_store
+        from .transport import Transport
 
         loaded = survey if isinstance(survey, Survey) else load_survey(os.fspath(survey))
         place = default_store(loaded.id) if store is None else Path(store)
         self._path = place.absolute()
-        self._engine = Engine(
-            loaded, collector_url, self._path, consent, segment, clock, self._fail, app_key
-        )
+        self._setting = Setting(loaded, consent, segment, clock)
+        transport = Transport(collector_url, app_key)
+        self._veto = veto(os.environ if environ is None else environ)
+        if not self._veto:
+            self._engine = self._start(transport)
+
+    def _start(self, transport: Transport | None = None) -> Engine:
+        """Open the store and put the engine together; without a transport, in memory."""
+        from .database import Database
+        from .engine import Engine
+        from .opening import open_store
+        from .transport import Transport
+
+        if self._setting is None or self._path is None:
+            raise DeniableError("the survey could not be loaded")
+        setting = self._setting
+        if transport is None:
+            db = Database(None)
+            transport = Transport("http://memory.invalid")
+        else:
+            ceiling = setting.survey.max_epsilon
+            db = open_store(self._path, setting.consent, ceiling, setting.clock())
+        try:
+            return Engine(setting, transport, db, self._fail)
+        except BaseException:
+            db.close()
+            raise
+
+    def _kept(self, act: Callable[..., None], *answer: object) -> Exception | None:
+        """Record something; return what went wrong, without the frames that held the value."""
+        engine = self._engine
+        if engine is None:
+            if self._closed:
+                return DeniableError("the client was closed; answer before that, or make another")
+            return None
+        try:
+            act(engine, *answer)
+            return None
+        except (ParameterError, MissingExtraError) as exc:
+            error: Exception = exc
+        except BusyStore as exc:
+            engine.refuse("busy")
+            error = exc
+        except Exception as exc:
+            self._fail(exc)
+            error = exc
+        return error.with_traceback(None)
+
+    def _foresee(self, question: str, value: object) -> Preview | None:
+        engine = self._engine
+        if engine is not None:
+            return engine.preview(question, value)
+        if self._setting is None:
+            return None
+        engine = self._start()
+        try:
+            found = engine.preview(question, value)
+        finally:
+            engine.close()
+        return replace(found, outcome="off", earliest=None, latest=None, example=True)
+
+    def _decide(self, consent: Literal["on", "off"]) -> bool:
+        """Let the engine obey, or where the environment forbids one, only store the decision."""
+        if not self._veto:
+            if consent == "on":
+                return self._do(lambda engine: engine.opt_in(), False)
+            return self._do(lambda engine: engine.opt_out(), False)
+        try:
+            self._store_decision(consent)
+        except Exception as exc:
+            self._raise(exc)
+            return False
+        return True
+
+    def _store_decision(self, consent: Literal["on", "off"]) -> None:
+        from .opening import open_store
+        from .store import Store
+
+        if self._setting is None or self._path is None:
+            return
+        survey, clock = self._setting.survey, self._setting.clock
+        with open_store(self._path, self._setting.consent, survey.max_epsilon, clock()) as db:
+            Store(db).decide(consent, clock())
 
     def _do(self, act: Callable[[Engine], T], otherwise: T) -> T:
         """Return what the engine does, or ``otherwise`` if it cannot."""

@@ -6,30 +6,48 @@ parent's connection in no way, not even to close it.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from deniable.protocol.errors import StoreError
 
 from .faults import BusyStore, fault
-from .schema import connect
+from .schema import connect, in_memory
+
+T = TypeVar("T")
+
+_PATIENCE = 2.0
+_HURRY = 0.1
+_PAUSE = 0.005
 
 _ABANDONED: list[object] = []
 """Connections of a parent process; dropping the last reference would close them."""
 
 
 class Database:
-    """A store's file. One transaction at a time, whichever thread asks for it."""
+    """A store's file, or one in memory. One transaction at a time, whichever thread asks for it.
 
-    def __init__(self, path: Path, *, look: bool = False) -> None:
+    Parameters
+    ----------
+    path : Path or None
+        Of an existing store; None for one in memory, whose ceiling is then that of the app.
+    look : bool
+        Only read it.
+    """
+
+    def __init__(self, path: Path | None, *, look: bool = False) -> None:
         self.path = path
         self.lock = threading.RLock()
-        self._db: sqlite3.Connection | None = connect(path, look=look)
+        self._db: sqlite3.Connection | None = connect(path, look=look) if path else in_memory()
         self._inherited = False
+        self._process = os.getpid()
+        self._patience = _PATIENCE
 
     def close(self) -> None:
         """Close the file; using it afterwards is a store error."""
@@ -41,7 +59,7 @@ class Database:
 
     def hurry(self) -> None:
         """From now on, wait for other processes hardly at all."""
-        self.rows("PRAGMA busy_timeout = 100")
+        self._patience = _HURRY
 
     def __enter__(self) -> Database:
         return self
@@ -51,8 +69,9 @@ class Database:
 
     def after_fork(self) -> None:
         """In the child: forget the parent's lock and connection."""
+        self._process = os.getpid()
         self.lock = threading.RLock()
-        if self._db is not None:
+        if self._db is not None and self.path is not None:
             _ABANDONED.append(self._db)
             self._db = None
             self._inherited = True
@@ -72,10 +91,10 @@ class Database:
             if interrupted:
                 raise BusyStore("the store is in use by what this call interrupted; try again")
             try:
-                db.execute("BEGIN IMMEDIATE")
+                self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))
                 try:
                     yield
-                    db.execute("COMMIT")
+                    self._patiently(lambda: db.execute("COMMIT"))
                 except BaseException:
                     if db.in_transaction:
                         db.execute("ROLLBACK")
@@ -86,8 +105,9 @@ class Database:
     def rows(self, sql: str, *values: object) -> list[Any]:
         """Run a query."""
         with self.lock:
+            db = self._connection()
             try:
-                return self._connection().execute(sql, values).fetchall()
+                return self._patiently(lambda: db.execute(sql, values).fetchall())
             except sqlite3.Error as exc:
                 raise fault(exc) from exc
 
@@ -95,8 +115,22 @@ class Database:
         """Run a statement inside a transaction; return how many rows it touched."""
         return self._connection().execute(sql, values).rowcount
 
+    def _patiently(self, act: Callable[[], T]) -> T:
+        """Try again while another process holds the file, for as long as there is patience."""
+        begun = time.monotonic()
+        while True:
+            try:
+                return act()
+            except sqlite3.OperationalError as exc:
+                busy = getattr(exc, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+                if not busy or time.monotonic() - begun >= self._patience:
+                    raise
+                time.sleep(_PAUSE)
+
     def _connection(self) -> sqlite3.Connection:
-        if self._db is None and self._inherited:
+        if os.getpid() != self._process:
+            self.after_fork()
+        if self._db is None and self._inherited and self.path is not None:
             self._db = connect(self.path)
             self._inherited = False
         if self._db is None:

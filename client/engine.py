@@ -5,33 +5,57 @@ Raises whatever goes wrong; :class:`~deniable.client.Client` is what keeps that 
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Callable, Iterator
-from decimal import Decimal
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Literal
 
-from deniable.protocol.errors import ParameterError, StoreError
-from deniable.protocol.exact import canonical, total
+from deniable.protocol.errors import ParameterError
 from deniable.protocol.survey import Survey
 
-from . import forks
-from .aside import silence, stores_aside
+from . import endings, forks
 from .database import Database
+from .faults import BusyStore, ClonedStore
+from .foresight import foresee
+from .machine import machine_id
 from .outbox import Outbox
 from .pacing import Clock
 from .pending import Queue
 from .reasons import REFUSED
-from .recorder import Recorder, UnknownQuestion, expired
-from .schema import create
+from .recorder import Answer, Outcome, Recorder, UnknownQuestion, expired
 from .sealing import Sealer
-from .status import Flushed, Status
+from .status import Flushed, Preview, Sent, Status
 from .store import Consent, Device, Store
 from .transport import Transport
 from .uploader import Uploader
+from .writer import Writer
 
 _JOIN_SECONDS = 0.3
 _STATES: dict[str, Literal["on", "local", "off"]] = {"on": "on", "ask": "local", "off": "off"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What an app chose.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such consent, or the survey has no such segment.
+    """
+
+    survey: Survey
+    consent: Consent
+    segment: str | None
+    clock: Clock
+
+    def __post_init__(self) -> None:
+        if self.consent not in ("ask", "on", "off"):
+            raise ParameterError('consent must be "ask", "on" or "off"')
+        if self.segment is not None and self.segment not in self.survey.segments:
+            known = ", ".join(self.survey.segments) or "none"
+            raise ParameterError(f"segment must be one of the survey's ({known})")
 
 
 class Engine:
@@ -39,74 +63,108 @@ class Engine:
 
     def __init__(
         self,
-        survey: Survey,
-        collector_url: str,
-        path: Path,
-        consent: Literal["ask", "on"],
-        segment: str | None,
-        clock: Clock,
+        setting: Setting,
+        transport: Transport,
+        db: Database,
         on_fault: Callable[[Exception], None],
-        app_key: str | None = None,
     ) -> None:
-        if consent not in ("ask", "on"):
-            raise ParameterError('consent must be "ask" or "on"')
-        if segment is not None and segment not in survey.segments:
-            known = ", ".join(survey.segments) or "none"
-            raise ParameterError(f"segment must be one of the survey's ({known})")
+        survey, clock = setting.survey, setting.clock
         self._survey = survey
+        self._segment = setting.segment
         self._clock = clock
+        self._transport = transport
+        self._db = db
+        self._on_fault = on_fault
+        self._process = os.getpid()
         self._refused: Counter[str] = Counter()
         self._no_unsaved = False
         self._sealer = Sealer(survey)
-        self._transport = Transport(collector_url, app_key)
-        self._db = _open(path, consent, survey.max_epsilon)
-        try:
-            self._store = Store(self._db)
-            self._queue = Queue(self._db, survey.id)
-            self._consent = self._store.greet(consent, survey.max_epsilon).consent
-            self._store.forget_before(clock().year - 1)
-            self._recorder = Recorder(
-                survey, segment, self._db, self._store, self._queue, self._sealer
+        self._store = Store(db)
+        self._queue = Queue(db, survey.id)
+        self._consent = self._store.greet(setting.consent, survey.max_epsilon, clock()).consent
+        if db.path is not None and not self._store.on_this_machine(machine_id()):
+            raise ClonedStore(
+                "the store was made on another machine, and a copy of it would answer as one "
+                "device with it; delete the copy, or if this is the same machine, say so with "
+                "`deniable-device on`"
             )
-            self._outbox = Outbox(
-                survey.id, self._db, self._store, self._queue, self._transport, clock
-            )
-            self._uploader = Uploader(self._outbox, self._recorder, self._queue, clock, on_fault)
-            if self._consent != "off":
-                self._recorder.decide_defaults(clock())
-            self._next_step()
-        except BaseException:
-            self._db.close()
-            raise
+        self._recorder = Recorder(
+            survey, setting.segment, db, self._store, self._queue, self._sealer
+        )
+        self._outbox = Outbox(survey.id, db, self._store, self._queue, transport, clock)
+        self._uploader = Uploader(
+            self._outbox, self._recorder, self._store, self._queue, clock, on_fault
+        )
+        self._writer = Writer(self._write_later)
+        if self._consent != "off":
+            self._recorder.decide_defaults(clock())
+        self._next_step()
         forks.watch(self)
+        endings.watch(self)
 
-    def record(self, name: str, value: object) -> None:
-        """Answer a question, if the person has not said no."""
+    def record(self, name: str, value: object, *, wait: bool) -> None:
+        """Answer a question, if the person has not said no; store it now, or in the background."""
+        self._here()
         if self._consent == "off":
             return
-        now = self._clock()
-        added = self._recorder.decide_defaults(now)
-        try:
-            outcome = self._recorder.record(name, value, now)
-        except ParameterError as exc:
-            unknown = isinstance(exc, UnknownQuestion)
-            self.refuse("no_such_question" if unknown else "wrong_value")
-            raise
-        if outcome in REFUSED:
-            self.refuse(outcome)
-        elif outcome == "off":
-            self._obey("off")
-        if added or outcome == "queued":
-            self._next_step()
-        if outcome == "cannot_seal" and self._sealer.fault is not None:
-            raise self._sealer.fault
+        answer = self._read(name, value)
+        known = self._recorder.known(answer)
+        if known is not None and not self._recorder.news(answer.now):
+            self._note([known])
+        elif wait:
+            self._note(self._write([answer]))
+        else:
+            self._writer.put(answer)
 
-    def refuse(self, reason: str) -> None:
-        """Count an answer that went nowhere."""
-        self._refused[reason] += 1
+    def record_many(self, answers: Iterable[tuple[str, object]]) -> None:
+        """Answer questions in one transaction; raise the first mistake when all others are kept."""
+        self._here()
+        if self._consent == "off":
+            return
+        good: list[Answer] = []
+        mistake: ParameterError | None = None
+        for name, value in answers:
+            try:
+                good.append(self._read(name, value))
+            except ParameterError as exc:
+                mistake = mistake or exc
+        if good:
+            self._note(self._write(good))
+        if mistake is not None:
+            raise mistake
 
-    def flush(self, *, force: bool) -> Flushed:
+    def refuse(self, reason: str, count: int = 1) -> None:
+        """Count answers that went nowhere."""
+        self._refused[reason] += count
+
+    def preview(self, name: str, value: object) -> Preview:
+        """Return what would be sent if this were recorded now."""
+        self._here()
+        answer = self._recorder.read(name, value, self._clock())
+        return foresee(self._recorder, answer, self._store.device(), self._segment)
+
+    def sent(self) -> list[Sent]:
+        """Return the journal, of all surveys of the store, oldest period first."""
+        self._here()
+        lines = {line.number: line for line in self._store.ledger()}
+        return [
+            Sent(
+                line.survey,
+                line.question,
+                line.version,
+                entry.period,
+                line.epsilon,
+                entry.state or "waiting",
+                entry.response,
+            )
+            for entry in self._store.journal.entries()
+            if (line := lines.get(entry.number)) is not None
+        ]
+
+    def flush(self, *, force: bool, timeout: float | None) -> Flushed:
         """Send what is due, or everything, now."""
+        self._here()
+        self._writer.drain(_JOIN_SECONDS)
         if self._follow().consent == "off":
             return Flushed()
         self._recorder.decide_defaults(self._clock())
@@ -114,17 +172,20 @@ class Engine:
         if self._consent != "on":
             dropped = self._outbox.drop_closed()
             return Flushed(kept=self._queue.waiting(), dropped=dropped)
-        return self._outbox.flush(force=force)
+        return self._outbox.flush(force=force, timeout=timeout)
 
     def opt_in(self) -> bool:
-        """Store the person's yes and begin to send."""
+        """Store the person's yes and begin to send what is recorded from now on."""
+        self._here()
+        self._writer.drain(_JOIN_SECONDS)
         self._store.decide("on", self._clock())
         self._no_unsaved = False
         self._obey("on")
         return True
 
     def opt_out(self) -> bool:
-        """End the thread, erase what waits, and store the person's no."""
+        """End the threads, erase what waits, and store the person's no."""
+        self._here()
         self._no_unsaved = True
         self._obey("off")
         self._save_no()
@@ -132,12 +193,20 @@ class Engine:
 
     def status(self) -> Status:
         """Return the state as the store knows it, whichever process wrote it."""
+        self._here()
+        self._writer.drain(_JOIN_SECONDS)
         return self._describe(self._follow())
 
     def close(self) -> Status:
-        """End the thread and close the store; wait for no network. Return the last state."""
+        """Store what waits for that, end the threads, close the store; wait for no network.
+
+        Returns the last state.
+        """
+        self._here()
         forks.unwatch(self)
+        endings.unwatch(self)
         self._transport.close()
+        self._writer.drain(_JOIN_SECONDS)
         self._uploader.stop(_JOIN_SECONDS)
         try:
             self._db.hurry()
@@ -146,6 +215,43 @@ class Engine:
             return self._describe(self._store.device())
         finally:
             self._db.close()
+
+    def _read(self, name: str, value: object) -> Answer:
+        try:
+            return self._recorder.read(name, value, self._clock())
+        except ParameterError as exc:
+            unknown = isinstance(exc, UnknownQuestion)
+            self.refuse("no_such_question" if unknown else "wrong_value")
+            raise
+
+    def _write(self, answers: list[Answer]) -> list[Outcome]:
+        """Store answers, and what has to follow from it."""
+        added = self._recorder.decide_defaults(self._clock())
+        outcomes = self._recorder.record(answers)
+        self._follow()
+        if added or "queued" in outcomes:
+            self._next_step()
+        return outcomes
+
+    def _write_later(self, answers: list[Answer]) -> None:
+        """Store answers in the writer's thread, which has nobody to raise to."""
+        try:
+            if self._consent != "off":
+                self._note(self._write(answers), quietly=True)
+        except BusyStore:
+            self.refuse("busy", len(answers))
+        except Exception as exc:
+            self._on_fault(exc)
+
+    def _note(self, outcomes: Iterable[Outcome], *, quietly: bool = False) -> None:
+        """Count refusals; obey a no."""
+        for outcome in outcomes:
+            if outcome in REFUSED:
+                self.refuse(outcome)
+            elif outcome == "off":
+                self._obey("off")
+            if outcome == "cannot_seal" and self._sealer.fault is not None and not quietly:
+                raise self._sealer.fault
 
     def _describe(self, device: Device) -> Status:
         counts = Counter(self._store.counters())
@@ -157,14 +263,16 @@ class Engine:
             queued=self._queue.waiting(),
             sent=sent,
             dropped=dict(counts),
-            epsilon_spent=total(line.epsilon for line in self._store.ledger()),
+            epsilon_spent=self._store.spent(),
             epsilon_ceiling=min(device.ceiling, self._survey.max_epsilon),
+            decided_on=device.decided_on,
         )
 
     def _reasons(self, device: Device) -> Iterator[str]:
         """Yield why nothing, or less than the app may expect, is recorded or sent."""
         if device.consent == "off":
-            yield f"the answer was no, on {device.decided_on}"
+            day = device.decided_on
+            yield f"the answer was no, on {day}" if day else "nobody has said yes yet"
             return
         if device.consent == "ask":
             yield "nobody has said yes yet"
@@ -175,6 +283,8 @@ class Engine:
         if self._sealer.fault is not None:
             yield f"sealed questions are not answered ({self._sealer.fault})"
         now = self._clock()
+        if not self._store.believes(now):
+            yield "the clock shows a time that cannot be; held until it has gone on for a day"
         if all(expired(question, now) for question in self._survey.questions.values()):
             yield "every question has expired"
 
@@ -187,11 +297,18 @@ class Engine:
         self._db.lock.release()
 
     def after_fork_in_child(self) -> None:
-        """Start anew with the next call; the parent's connection, lock and thread are its own."""
+        """Start anew with the next call; the parent's connection, lock and threads are its own."""
+        self._process = os.getpid()
         self._db.after_fork()
         self._outbox.after_fork()
         self._uploader.after_fork()
+        self._writer.after_fork()
         self._refused.clear()
+
+    def _here(self) -> None:
+        """Notice a fork of which Python was not told, such as a C library's."""
+        if os.getpid() != self._process:
+            self.after_fork_in_child()
 
     def _follow(self) -> Device:
         """Obey a decision that was made elsewhere, such as by `deniable-device`."""
@@ -203,10 +320,12 @@ class Engine:
 
     def _obey(self, consent: Consent) -> None:
         self._consent = consent
+        self._recorder.forget()
         if consent == "on":
             self._uploader.resume()
             self._next_step()
         else:
+            self._writer.clear()
             self._transport.abandon()
             self._uploader.stop(_JOIN_SECONDS)
 
@@ -231,15 +350,3 @@ class Engine:
                 self._store.count(counts)
             self._refused.subtract(counts)
             self._refused = +self._refused
-
-
-def _open(path: Path, mode: str, max_epsilon: Decimal) -> Database:
-    """Open the store, or make one where there never was one."""
-    try:
-        if not path.exists():
-            if aside := stores_aside(path):
-                raise StoreError(silence(aside))
-            create(path, mode, canonical(max_epsilon))
-        return Database(path)
-    except OSError as exc:
-        raise StoreError(f"the store cannot be opened: {exc.strerror}; check its path") from exc

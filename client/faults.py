@@ -5,6 +5,7 @@
     StoreError            of no use in this run: a full disk, no permission, a newer format
     ├── NoStore           not a store, as far as anyone can tell; it is left as it is
     ├── UnreadableStore   a store that was damaged; it is set aside
+    ├── ClonedStore       a copy of another machine's store; it is left as it is
     └── BusyStore         another process is writing; the next attempt may succeed
 """
 
@@ -24,6 +25,10 @@ class NoStore(StoreError):
 
 class UnreadableStore(StoreError):
     """The file is a store and is damaged."""
+
+
+class ClonedStore(StoreError):
+    """The store was made on another machine."""
 
 
 class BusyStore(StoreError):

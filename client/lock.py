@@ -12,14 +12,19 @@ from pathlib import Path
 
 
 class UploadLock:
-    """Held by the process that is sending; taken without waiting."""
+    """Held by the process that is sending; taken without waiting.
 
-    def __init__(self, store: Path) -> None:
-        self._path = store.with_name(f"{store.name}.lock")
+    A store in memory (None) is no other process's.
+    """
+
+    def __init__(self, store: Path | None) -> None:
+        self._path = store.with_name(f"{store.name}.lock") if store else None
         self._handle: int | None = None
 
     def acquire(self) -> bool:
         """Take the lock; return False at once if someone else holds it."""
+        if self._path is None:
+            return True
         try:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError:

@@ -7,10 +7,14 @@ it, or it can never count again.
 
 from __future__ import annotations
 
+import math
 import threading
+import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from deniable.protocol.derivation import pseudonym
 from deniable.protocol.draws import FreshDraws
@@ -19,12 +23,15 @@ from deniable.protocol.report import device_name
 from .bodies import bodies
 from .database import Database
 from .lock import UploadLock
-from .pacing import Clock
+from .pacing import Clock, backoff, later
 from .pending import Queue, Queued
 from .replies import Verdict, judge, trouble
 from .status import Flushed
 from .store import Store
 from .transport import DEADLINE, Transport
+
+LONGEST_PAUSE = timedelta(hours=1)
+"""Between two attempts, whatever went wrong; a collector that asks for more gets more."""
 
 Group = tuple[str, str, int]
 """Period, and question and version of a report that travels alone: one pseudonym."""
@@ -73,15 +80,24 @@ class Outbox:
         self._thread_turn = threading.Lock()
         self._process_turn = UploadLock(db.path)
 
-    def flush(self, *, force: bool) -> Flushed:
-        """Send every parcel that is due, or all that waits, until the collector stops answering."""
+    def flush(self, *, force: bool, timeout: float | None) -> Flushed:
+        """Send every parcel that is due, or all that waits, until the collector stops answering.
+
+        Parameters
+        ----------
+        timeout : float or None
+            Seconds it may take in all; None for as long as the exchanges take.
+        """
+        until = time.monotonic() + (math.inf if timeout is None else timeout)
         total, tried = Delivery(), set[Group]()
-        with self._turn() as mine:
-            if mine and (force or not self.paused):
+        with self._turn(timeout) as mine:
+            if mine and (force or self._may_try()):
                 total.dropped += self.drop_closed()
                 while not total.failed and (parcel := self._next(force, tried)):
+                    if time.monotonic() >= until:
+                        break
                     tried.add(parcel.group)
-                    self._deliver(parcel, total)
+                    self._deliver(parcel, total, until)
         return Flushed(total.sent, self._queue.waiting(), total.dropped)
 
     def send_one(self) -> Delivery | None:
@@ -91,16 +107,22 @@ class Outbox:
             if not mine:
                 return None
             self.drop_closed()
-            if not self.paused and (parcel := self._next(force=False, tried=set())):
-                self._deliver(parcel, delivery)
+            if self._may_try() and (parcel := self._next(force=False, tried=set())):
+                self._deliver(parcel, delivery, math.inf)
         return delivery
+
+    def earliest(self, now: datetime) -> datetime:
+        """Return the earliest next attempt; a clock that was set back does not postpone it."""
+        _, resume = self._store.uploads()
+        return now if resume is None else min(resume, now + LONGEST_PAUSE)
 
     def drop_closed(self) -> int:
         """Erase the reports that can never count any more; return how many."""
-        if not self._queue.closed(self._clock()):
+        now = self._clock()
+        if not self._queue.closed(now) or not self._store.believes(now):
             return 0
         with self._db.transaction():
-            dropped = self._queue.remove_closed(self._clock())
+            dropped = self._queue.remove_closed(now)
             self._store.count({"period_closed": dropped})
         return dropped
 
@@ -111,9 +133,9 @@ class Outbox:
         self._transport.after_fork()
 
     @contextmanager
-    def _turn(self) -> Iterator[bool]:
+    def _turn(self, timeout: float | None = None) -> Iterator[bool]:
         """Wait for this process's other thread, but not for another process."""
-        if not self._thread_turn.acquire(timeout=2 * DEADLINE):
+        if not self._thread_turn.acquire(timeout=2 * DEADLINE if timeout is None else timeout):
             yield False
             return
         try:
@@ -124,6 +146,10 @@ class Outbox:
                 self._process_turn.release()
         finally:
             self._thread_turn.release()
+
+    def _may_try(self) -> bool:
+        now = self._clock()
+        return not self.paused and self._store.believes(now) and self.earliest(now) <= now
 
     def _next(self, force: bool, tried: set[Group]) -> Parcel | None:
         """Return one of the parcels that are due, at random; none unless the person said yes."""
@@ -144,11 +170,12 @@ class Outbox:
         name = pseudonym(device.secret, self._survey, period, alone)
         return Parcel(group, device_name(name), tuple(groups[group]), ticket)
 
-    def _deliver(self, parcel: Parcel, total: Delivery) -> None:
+    def _deliver(self, parcel: Parcel, total: Delivery, until: float) -> None:
         with closing(self._transport.connection()) as connection:
             period = parcel.group[0]
             for reports, body in bodies(self._survey, period, parcel.device, parcel.reports):
-                reply = self._transport.post(connection, body, parcel.ticket)
+                seconds = min(DEADLINE, until - time.monotonic())
+                reply = self._transport.post(connection, body, parcel.ticket, seconds)
                 verdict = judge(reply, len(reports), self._clock())
                 self.trouble = trouble(reply, verdict)
                 self._apply(verdict, reports, total)
@@ -162,22 +189,34 @@ class Outbox:
             self.paused = self.paused or verdict.action == "pause"
             if verdict.not_before is not None:
                 with self._db.transaction():
-                    self._queue.hold(verdict.not_before)
+                    self._queue.hold(later(verdict.not_before, self._clock()))
+            self._pause(1)
             return
         self.paused = False
-        counts = {"sent": 0}
-        for index in range(len(reports)):
-            if index not in verdict.later:
-                name = verdict.refused.get(index, verdict.reason or "sent")
-                counts[name] = counts.get(name, 0) + 1
+        states = {
+            index: verdict.refused.get(index, verdict.reason or "sent")
+            for index in range(len(reports))
+            if index not in verdict.later
+        }
         with self._db.transaction():
-            self._queue.remove(
-                report for index, report in enumerate(reports) if index not in verdict.later
-            )
-            self._store.count(counts)
+            for index, state in states.items():
+                self._queue.remove(reports[index], state)
+            self._store.count(Counter(states.values()))
+        self._store.journal.trim(self._clock())
+        self._pause(1 if verdict.later else 0)
+        sent = sum(state == "sent" for state in states.values())
         total.held = total.held or bool(verdict.later)
-        total.sent += counts["sent"]
-        total.dropped += sum(counts.values()) - counts["sent"]
+        total.sent += sent
+        total.dropped += len(states) - sent
+
+    def _pause(self, failures: int) -> None:
+        """Let no process try again too soon after a failure; a success ends that."""
+        before, _ = self._store.uploads()
+        if failures:
+            pause = backoff(before + failures)
+            self._store.note_uploads(before + failures, self._clock() + pause)
+        elif before:
+            self._store.note_uploads(0, None)
 
 
 def _group(report: Queued) -> Group:

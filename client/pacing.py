@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from deniable.protocol.draws import FreshDraws
-from deniable.protocol.periods import Period, period_at
+from deniable.protocol.periods import Period, midnight, period_at
 from deniable.protocol.question import Question
 
 Clock = Callable[[], datetime]
@@ -50,6 +50,15 @@ def backoff(failures: int) -> timedelta:
     return uniform(min(timedelta(hours=1), timedelta(seconds=5) * 2 ** min(failures, 16)))
 
 
+def later(not_before: datetime, now: datetime) -> datetime:
+    """Draw a moment after the one a collector asked for: later by up to a tenth of the wait.
+
+    By half a minute at least, so that devices told the same do not all come back at once.
+    """
+    tenth = min((not_before - now) / 10, timedelta(hours=1))
+    return max(not_before, now) + uniform(max(tenth, timedelta(seconds=30)))
+
+
 def to_seconds(moment: datetime) -> int:
     """Return a moment as the store keeps it: whole seconds since 1970."""
     return int(moment.timestamp())
@@ -58,6 +67,11 @@ def to_seconds(moment: datetime) -> int:
 def from_seconds(seconds: int) -> datetime:
     """Return the moment the store kept."""
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def day_of(moment: datetime) -> datetime:
+    """Return the first moment of the day in UTC, which is all a store keeps of most times."""
+    return midnight(moment.astimezone(UTC).date())
 
 
 def plausible(now: datetime) -> bool:

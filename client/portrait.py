@@ -62,27 +62,22 @@ def silent_for_good(erased: int) -> str:
 
 
 def _questions(store: Store) -> list[dict[str, Any]]:
-    periods: dict[tuple[str, str, int], list[str]] = {}
-    for survey, question, version, period in store.journal():
-        periods.setdefault((survey, question, version), []).append(period)
+    last = {entry.number: entry.period for entry in store.journal.entries()}
     sealed = store.sealed()
-    questions = []
-    for line in store.ledger():
-        answered = periods.get((line.survey, line.question, line.version), [])
-        questions.append(
-            {
-                "survey": line.survey,
-                "question": line.question,
-                "version": line.version,
-                "epsilon": canonical(line.epsilon),
-                "answers": len(answered),
-                "first": answered[0] if answered else None,
-                "last": answered[-1] if answered else None,
-                "erased": line.erased,
-                "sealed_for": sealed.get((line.survey, line.question, line.version)),
-            }
-        )
-    return questions
+    return [
+        {
+            "survey": line.survey,
+            "question": line.question,
+            "version": line.version,
+            "ask": line.about.get("ask"),
+            "epsilon": canonical(line.epsilon),
+            "answers": line.answers,
+            "last": last.get(line.number),
+            "erased": line.erased,
+            "sealed_for": sealed.get(line.number),
+        }
+        for line in store.ledger()
+    ]
 
 
 def _consent(portrait: dict[str, Any]) -> str:

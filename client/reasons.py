@@ -14,7 +14,8 @@ REFUSED: Mapping[str, str] = {
     "changed": "the question had been changed under the same version",
     "erased": "the question's secret was erased, and a second one would spend twice",
     "limits": "the question was beyond what any device accepts",
-    "clock": "the device's clock was absurd",
+    "clock": "the device's clock showed a time that could not be",
+    "full": "too many reports were waiting",
     "cannot_seal": "it must be sealed, and the app ships without what that takes",
     "busy": "another process held the store for too long",
 }

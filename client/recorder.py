@@ -1,13 +1,15 @@
 """From an answer to a report: what is refused, what is spent, what waits.
 
-What must never change: a true value is a local variable here and nothing else. It reaches no
-store, no log, no exception and no attribute; only what the mechanism made of it is kept.
+What must never change: a true value is a local variable here, or the symbol of an :class:`Answer`
+on its way to the store, and nothing else. It reaches no store, no log, no exception and no
+representation; only what the mechanism made of it is kept.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import Literal
 
 from deniable.protocol.derivation import instantaneous_response, permanent_response
@@ -20,7 +22,7 @@ from deniable.protocol.response import Response, Wire
 from deniable.protocol.survey import Survey
 
 from .database import Database
-from .pacing import SPREAD, departure, due_defaults, plausible
+from .pacing import SPREAD, departure, due_defaults
 from .pending import Queue, Queued
 from .sealing import Sealer
 from .store import Device, Store
@@ -35,14 +37,37 @@ Outcome = Literal[
     "erased",
     "limits",
     "clock",
+    "full",
     "cannot_seal",
 ]
 """What became of an answer. "answered": the period has its answer, the first one counts. "off": the
 person said no. The others are names of :data:`~deniable.client.reasons.REFUSED`."""
 
+_LASTING: frozenset[Outcome] = frozenset({"queued", "answered", "expired", "ceiling", "changed"})
+_LASTING |= {"erased", "limits", "cannot_seal"}
+"""Outcomes that stay what they are until the period ends or the person decides otherwise."""
+
+
+ROW_BYTES = 128
+"""Of a report that waits, besides its response."""
+
 
 class UnknownQuestion(ParameterError):
     """The survey has no question of this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer to be randomized, and the moment at which it was given."""
+
+    question: Question
+    symbol: int = field(repr=False)
+    now: datetime
+
+    @property
+    def period(self) -> Period:
+        """The period it belongs to."""
+        return period_at(self.question.period, self.now)
 
 
 class Recorder:
@@ -63,12 +88,26 @@ class Recorder:
         self._store = store
         self._queue = queue
         self._sealer = sealer
-        self._settled: dict[str, tuple[datetime, datetime, Outcome]] = {}
+        self._settled: dict[str, tuple[Period, Outcome]] = {}
         self._defaults = [q for q in survey.questions.values() if q.default is not None]
         self.next_defaults: datetime | None = None
 
-    def record(self, name: object, value: object, now: datetime) -> Outcome:
-        """Randomize and enqueue one answer, durably; the second in a period is ignored.
+    def question(self, name: object) -> Question:
+        """Return the question of a name.
+
+        Raises
+        ------
+        UnknownQuestion
+            If the survey has none.
+        """
+        question = self._survey.questions.get(name) if isinstance(name, str) else None
+        if question is None:
+            known = ", ".join(self._survey.questions)
+            raise UnknownQuestion(f"question: the survey has no such question; use one of {known}")
+        return question
+
+    def read(self, name: object, value: object, now: datetime) -> Answer:
+        """Return an answer to be recorded; nothing is kept yet.
 
         Raises
         ------
@@ -76,30 +115,51 @@ class Recorder:
             If the survey has no such question.
         ParameterError
             If the value is no answer to it.
+        """
+        question = self.question(name)
+        return Answer(question, question.encode(value), now)
+
+    def known(self, answer: Answer) -> Outcome | None:
+        """Return what is known to become of an answer without a look at the store, or None."""
+        settled = self._settled.get(answer.question.id)
+        if settled is not None and settled[0].start <= answer.now < settled[0].end:
+            return "answered" if settled[1] == "queued" else settled[1]
+        return None
+
+    def record(self, answers: Iterable[Answer]) -> list[Outcome]:
+        """Randomize and enqueue answers in one durable transaction; return what became of each.
+
+        Raises
+        ------
         StoreError
             If the store cannot be used.
         """
-        question = self._survey.questions.get(name) if isinstance(name, str) else None
-        if question is None:
-            known = ", ".join(self._survey.questions)
-            raise UnknownQuestion(f"question: the survey has no such question; use one of {known}")
-        symbol = question.encode(value)
-        settled = self._settled.get(question.id)
-        if settled is not None and settled[0] <= now < settled[1]:
-            return "answered" if settled[2] == "queued" else settled[2]
-        if not plausible(now):
-            return "clock"
-        period = period_at(question.period, now)
-        if expired(question, now):
-            outcome: Outcome = "expired"
-        elif not self._sendable(question):
-            outcome = "cannot_seal"
+        wanted = list(answers)
+        early = [self._unasked(answer) for answer in wanted]
+        outcomes: list[Outcome] = []
+        if all(early):
+            outcomes = [outcome for outcome in early if outcome]
         else:
             with self._db.transaction():
-                outcome = self._answer(question, period, symbol, now)
-        if outcome != "off":
-            self._settled[question.id] = (period.start, period.end, outcome)
-        return outcome
+                for answer, outcome in zip(wanted, early, strict=True):
+                    outcomes.append(outcome or self._answer(answer))
+        for answer, outcome in zip(wanted, outcomes, strict=True):
+            if outcome in _LASTING:
+                self._settled[answer.question.id] = (answer.period, outcome)
+        return outcomes
+
+    def news(self, now: datetime) -> bool:
+        """Return whether defaults may have to be decided."""
+        return self.next_defaults is not None and now >= self.next_defaults
+
+    def forget(self) -> None:
+        """Look into the store again for every question: the person decided something."""
+        self._settled.clear()
+
+    def foresee(self, answer: Answer) -> Outcome:
+        """Return what would become of an answer; nothing is kept."""
+        early = self._unasked(answer)
+        return early or self._refusal(answer, self._store.device()) or "queued"
 
     def decide_defaults(self, now: datetime) -> bool:
         """Answer with its default each question that was left unanswered in a past period.
@@ -107,90 +167,126 @@ class Recorder:
         Does nothing until another period has ended. Returns whether a report was added.
         """
         early = self.next_defaults is not None and now < self.next_defaults
-        if early or not self._defaults or not plausible(now):
+        if early or not self._defaults or not self._store.believes(now):
             return False
         since = self._store.see(self._defaults, now)
         due = [
             (question, period)
             for question in self._defaults
             for period in due_defaults(question, since[question.id], now)
-            if not self._store.answered(question, period.key) and self._sendable(question)
+            if not self._store.journal.answered(question, period.key) and self._sendable(question)
         ]
         outcomes: list[Outcome] = []
         if due:
             with self._db.transaction():
                 for question, period in due:
                     symbol = question.encode(question.default)
-                    outcomes.append(self._answer(question, period, symbol, now))
+                    answer = Answer(question, symbol, now)
+                    outcomes.append(self._answer(answer, period))
         self.next_defaults = min(period_at(q.period, now).end for q in self._defaults)
         return "queued" in outcomes
 
-    def _answer(self, question: Question, period: Period, symbol: int, now: datetime) -> Outcome:
+    def _unasked(self, answer: Answer) -> Outcome | None:
+        """Return why an answer is refused before anything is looked up about it, or None."""
+        if not self._store.believes(answer.now):
+            return "clock"
+        if expired(answer.question, answer.now):
+            return "expired"
+        return None if self._sendable(answer.question) else "cannot_seal"
+
+    def _answer(self, answer: Answer, past: Period | None = None) -> Outcome:
         """Do all there is to do about one answer, inside a transaction."""
         device = self._store.device()
-        if device.consent == "off" or device.secret is None:
-            return "off"
-        if self._store.answered(question, period.key):
-            return "answered"
-        refusal = self._spend(question, device)
-        if refusal is not None:
-            return refusal
-        permanent = permanent_response(device.secret, question, symbol)
-        self._store.mark_answered(question, period.key)
+        question, now = answer.question, answer.now
+        period = past or answer.period
+        refusal = self._refusal(answer, device, period)
+        if refusal is not None or device.secret is None:
+            return refusal or "off"
+        if self._store.line(question) is None:
+            self._store.spend(question)
+        permanent = permanent_response(device.secret, question, answer.symbol)
+        self._store.journal.mark(question, period, waits=permanent is not None)
         if permanent is not None:
-            alone = question.period == "once" or self._survey.batch == "question"
+            wire, key = self.sent_form(question, period, permanent)
+            if key is not None:
+                self._store.note_sealed(question, key)
             report = Queued(
                 period.key,
                 question.id,
                 question.version,
-                alone,
+                self.alone(question),
+                device.consent != "on",
                 self._segment,
                 question.wire_hash,
-                self._wire(question, period, instantaneous_response(question, permanent)),
+                wire,
             )
-            shared = None if alone else self._queue.departure(period.key)
-            leaves = shared or departure(period, now, self._window(question, now))
-            self._queue.add(report, leaves, question.closes(period))
+            leaves = self._departure(report, question, period, now, device)
+            self._queue.add(report, _size(question), leaves, question.closes(period))
         return "queued"
 
-    def _sendable(self, question: Question) -> bool:
-        """Return whether a response to the question could be made what the collector takes."""
-        return not question.sealed or self._sealer.ready()
+    def _departure(
+        self, report: Queued, question: Question, period: Period, now: datetime, device: Device
+    ) -> datetime:
+        """Return the moment from which a report may leave: that of its group, or one drawn now.
 
-    def _wire(self, question: Question, period: Period, response: Response) -> Wire:
-        """Return the form in which a response is kept and travels, sealed if it must be."""
+        None leaves on the day its store was made: the secret of a device that lives for hours
+        would be drawn anew each time.
+        """
+        shared = None if report.alone else self._queue.departure(period.key)
+        if shared is not None:
+            return shared
+        since = max(now, device.born + timedelta(days=1))
+        return departure(period, since, self.window(question, since))
+
+    def alone(self, question: Question) -> bool:
+        """Return whether a question's reports travel by themselves."""
+        return question.period == "once" or self._survey.batch == "question"
+
+    def sent_form(
+        self, question: Question, period: Period, permanent: Response
+    ) -> tuple[Wire, str | None]:
+        """Return the form in which a response is kept and travels, and for whom it is sealed."""
+        response = instantaneous_response(question, permanent)
         if not question.sealed:
-            return question.mechanism.shape.pack(response)
+            return question.mechanism.shape.pack(response), None
         key, wire = self._sealer.seal(question, period.key, self._segment, response)
-        self._store.note_sealed(question, key)
-        return wire
+        return wire, key
 
-    def _window(self, question: Question, now: datetime) -> timedelta:
+    def window(self, question: Question, now: datetime) -> timedelta:
         """Return over how long the departure of a report, or of its group, is drawn."""
         if question.period == "once":
             return min(SPREAD, question.closes(ONCE) - now)
         together = (q.grace for q in self._survey.questions.values() if q.period == question.period)
         return min(SPREAD, timedelta(days=min(together)) / 2)
 
-    def _spend(self, question: Question, device: Device) -> Outcome | None:
-        """Enter a question version in the ledger, or say why it is refused."""
-        spent = Decimal(0)
-        for line in self._store.ledger():
-            if (line.survey, line.question, line.version) == (
-                question.survey,
-                question.id,
-                question.version,
-            ):
-                if line.hash != question.hash:
-                    return "changed"
-                return "erased" if line.erased else None
-            spent = total((spent, line.epsilon))
+    def _sendable(self, question: Question) -> bool:
+        """Return whether a response to the question could be made what the collector takes."""
+        return not question.sealed or self._sealer.ready()
+
+    def _refusal(
+        self, answer: Answer, device: Device, past: Period | None = None
+    ) -> Outcome | None:
+        """Return why no report comes of an answer, or None."""
+        question = answer.question
+        if device.consent == "off" or device.secret is None:
+            return "off"
+        if self._store.journal.answered(question, (past or answer.period).key):
+            return "answered"
+        if not self._queue.has_room(_size(question)):
+            return "full"
+        line = self._store.line(question)
+        if line is not None:
+            digits, erased = line
+            return "changed" if digits != question.hash else "erased" if erased else None
         if not within_limits(question):
             return "limits"
-        if total((spent, question.epsilon)) > min(device.ceiling, self._survey.max_epsilon):
-            return "ceiling"
-        self._store.spend(question)
-        return None
+        ceiling = min(device.ceiling, self._survey.max_epsilon)
+        return "ceiling" if total((self._store.spent(), question.epsilon)) > ceiling else None
+
+
+def _size(question: Question) -> int:
+    """Return the most bytes that a response to the question has in the queue."""
+    return ROW_BYTES + 2 * question.mechanism.shape.size
 
 
 def expired(question: Question, now: datetime) -> bool:

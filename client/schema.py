@@ -1,10 +1,8 @@
-"""The tables of a device's store, and how a new store comes into being.
+"""How a device's store is opened, and how a new one comes into being.
 
 A store appears under its name whole or not at all: it is made beside its place, complete with
 its secret, and then linked there. So an incomplete one was damaged, and is never taken for a
 new one, which would draw a second secret.
-
-What must never change within a ``user_version``: the tables. No column holds a true value.
 """
 
 from __future__ import annotations
@@ -12,60 +10,23 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing, suppress
+from datetime import datetime
 from pathlib import Path
 
 from deniable.protocol.derivation import SECRET_BYTES
 from deniable.protocol.errors import StoreError
+from deniable.protocol.exact import canonical
+from deniable.protocol.limits import EPSILON_SUM
 
+from . import tables
 from .faults import UnreadableStore, fault
+from .migration import UPGRADED, migrate
+from .pacing import day_of, to_seconds
 from .recognition import MARK, recognize
 
-VERSION = 1
-
-# device    one row. secret: NULL once erased. consent: what the person decided, 'on' or 'off',
-#           or NULL; mode: what the app asked for, which holds while consent is NULL. ceiling:
-#           the least max_epsilon this store ever saw.
-# ledger    what was spent, for ever. erased: its secret is gone, so it is never answered again.
-# seen      since when a question with a default is known (seconds since 1970).
-# answered  the journal, and why there is one report per question and period.
-# queue     reports that wait: response in its wire form, alone: travels by itself, not_before
-#           and closes in seconds since 1970. Rows are erased when they are acknowledged.
-# counters  what became of reports and refused answers.
-_TABLES = """
-CREATE TABLE device (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    secret BLOB, consent TEXT CHECK (consent IN ('on', 'off')), consent_on TEXT,
-    mode TEXT NOT NULL CHECK (mode IN ('on', 'ask')), ceiling TEXT NOT NULL
-);
-CREATE TABLE ledger (
-    survey TEXT, question TEXT, version INTEGER, hash TEXT NOT NULL, epsilon TEXT NOT NULL,
-    erased INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (survey, question, version)
-) WITHOUT ROWID;
-CREATE TABLE seen (
-    survey TEXT, question TEXT, version INTEGER, since INTEGER NOT NULL,
-    PRIMARY KEY (survey, question, version)
-) WITHOUT ROWID;
-CREATE TABLE answered (
-    survey TEXT, question TEXT, version INTEGER, period TEXT,
-    PRIMARY KEY (survey, question, version, period)
-) WITHOUT ROWID;
-CREATE TABLE queue (
-    survey TEXT, period TEXT, question TEXT, version INTEGER, alone INTEGER NOT NULL,
-    segment TEXT, response TEXT NOT NULL, not_before INTEGER NOT NULL, closes INTEGER NOT NULL,
-    PRIMARY KEY (survey, period, question, version)
-) WITHOUT ROWID;
-CREATE TABLE counters (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
-"""
-# For which key the answers to a question are sealed; made with the first of them.
-SEALED = """CREATE TABLE IF NOT EXISTS sealed (
-    survey TEXT, question TEXT, version INTEGER, key TEXT NOT NULL,
-    PRIMARY KEY (survey, question, version)
-) WITHOUT ROWID"""
-_NAMES = {"answered", "counters", "device", "ledger", "queue", "seen"}
-
 _PRAGMAS = ("journal_mode = TRUNCATE", "secure_delete = ON", "synchronous = FULL")
-_BUSY_SECONDS = 2.0
+_BUSY_SECONDS = 0.02
+"""How long SQLite waits for another process by itself; a database tries again."""
 
 
 def connect(path: Path, *, look: bool = False) -> sqlite3.Connection:
@@ -87,9 +48,10 @@ def connect(path: Path, *, look: bool = False) -> sqlite3.Connection:
         try:
             if not look:
                 _keep_private(path)
+                for pragma in _PRAGMAS:
+                    db.execute(f"PRAGMA {pragma}").fetchone()
+                migrate(db)
             _check(db)
-            for pragma in () if look else _PRAGMAS:
-                db.execute(f"PRAGMA {pragma}").fetchone()
         except BaseException:
             db.close()
             raise
@@ -98,7 +60,14 @@ def connect(path: Path, *, look: bool = False) -> sqlite3.Connection:
     return db
 
 
-def create(path: Path, mode: str, ceiling: str) -> None:
+def in_memory() -> sqlite3.Connection:
+    """Make a new store in memory, with a fresh secret and no ceiling of its own."""
+    db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    _make(db, "ask", canonical(EPSILON_SUM), 0)
+    return db
+
+
+def create(path: Path, mode: str, ceiling: str, now: datetime) -> None:
     """Make a new store with a fresh secret, unless another process was faster.
 
     Raises
@@ -111,7 +80,7 @@ def create(path: Path, mode: str, ceiling: str) -> None:
         draft = path.with_name(f"{path.name}.new-{os.urandom(8).hex()}")
         try:
             os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            _fill(draft, mode, ceiling)
+            _fill(draft, mode, ceiling, to_seconds(day_of(now)))
             _publish(draft, path)
         finally:
             draft.unlink(missing_ok=True)
@@ -139,18 +108,23 @@ def _keep_private(path: Path) -> None:
             path.chmod(mode & 0o700)
 
 
-def _fill(draft: Path, mode: str, ceiling: str) -> None:
+def _fill(draft: Path, mode: str, ceiling: str, day: int) -> None:
     with closing(_open(draft)) as db:
-        db.executescript(
-            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
-            f"BEGIN; PRAGMA application_id = {MARK}; PRAGMA user_version = {VERSION}; {_TABLES}"
-        )
-        db.execute(
-            "INSERT INTO device (one, secret, mode, ceiling) VALUES (1, ?, ?, ?)",
-            (os.urandom(SECRET_BYTES), mode, ceiling),
-        )
-        db.execute("COMMIT")
+        db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
+        _make(db, mode, ceiling, day)
     _sync(draft)
+
+
+def _make(db: sqlite3.Connection, mode: str, ceiling: str, day: int) -> None:
+    """Make the tables, and the one row with a secret."""
+    db.executescript(
+        f"PRAGMA page_size = {tables.PAGE_BYTES}; BEGIN; PRAGMA application_id = {MARK};"
+        f"PRAGMA user_version = {tables.VERSION}; {tables.TABLES}"
+    )
+    sql = """INSERT INTO device (one, secret, mode, ceiling, born, latest)
+        VALUES (1, ?, ?, ?, ?, ?)"""
+    db.execute(sql, (os.urandom(SECRET_BYTES), mode, ceiling, day, day))
+    db.execute("COMMIT")
 
 
 def _publish(draft: Path, path: Path) -> None:
@@ -177,10 +151,12 @@ def _sync(path: Path) -> None:
 def _check(db: sqlite3.Connection) -> None:
     """Refuse a store that is not whole, or of another format."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
-    if version > VERSION:
+    if version > tables.VERSION:
         raise StoreError("the store was written by a newer deniable; upgrade the app")
+    if version in UPGRADED:
+        raise StoreError("the store was written by an older deniable; start its app once")
     names = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if version != VERSION or not names >= _NAMES:
+    if version != tables.VERSION or not names >= tables.NAMES:
         raise UnreadableStore("the store has not the tables of a store")
     row = db.execute("SELECT secret, consent FROM device").fetchone()
     if row is None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Status:
     dropped : dict
         Answers that were refused and reports that can never count any more, by reason; the names
         are explained in :mod:`deniable.client.reasons`.
+    decided_on : str or None
+        The day on which the person said yes or no; None if they have not.
     epsilon_spent : Decimal
         Permanent epsilon of every question version this store ever answered, erased ones
         included; for answers that never change it bounds what all reports together reveal.
@@ -43,6 +46,7 @@ class Status:
     dropped: Mapping[str, int] = field(default_factory=dict)
     epsilon_spent: Decimal = Decimal(0)
     epsilon_ceiling: Decimal = Decimal(0)
+    decided_on: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +66,67 @@ class Flushed:
     sent: int = 0
     kept: int = 0
     dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One entry of the journal: that a question was answered in a period, never how.
+
+    Attributes
+    ----------
+    survey, question : str
+    version : int
+    period : str
+        Such as ``2026-11-30``.
+    epsilon : Decimal
+        Permanent epsilon of the question version: what all reports of an answer that never changes
+        reveal together. It was spent once, with the first of them.
+    state : "waiting", "sent", or a reason
+        Of the reasons explained in :mod:`deniable.client.reasons`.
+    response : int, str, list or None
+        What was sent, as it travelled, if the person wants it kept.
+    """
+
+    survey: str
+    question: str
+    version: int
+    period: str
+    epsilon: Decimal
+    state: str
+    response: int | str | list[int | str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What would be sent if a value were recorded now. Nothing was kept or sent.
+
+    Attributes
+    ----------
+    outcome : str
+        "queued" if a report would come of it, "answered" if the period has its answer, "off" if
+        nothing is recorded, or one of :data:`deniable.client.reasons.REFUSED`.
+    question : str
+    version : int
+    period : str
+    epsilon : Decimal
+        Permanent epsilon of the question: what all reports of an answer that never changes reveal.
+    epsilon_first : Decimal
+        Epsilon of this one report.
+    earliest, latest : datetime or None
+        Between which the report could first leave, and None for what never will.
+    request : dict
+        The request that would carry the report if it travelled alone.
+    example : bool
+        Whether it was made with a secret of the moment, since the store has none.
+    """
+
+    outcome: str
+    question: str
+    version: int
+    period: str
+    epsilon: Decimal
+    epsilon_first: Decimal
+    earliest: datetime | None
+    latest: datetime | None
+    request: Mapping[str, Any]
+    example: bool

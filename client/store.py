@@ -6,21 +6,26 @@ store and a person who says yes after an erasure, and what is spent stays spent.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from typing import Literal
+from typing import Any, Literal
 
 from deniable.protocol.derivation import SECRET_BYTES
-from deniable.protocol.exact import canonical
+from deniable.protocol.exact import canonical, total
+from deniable.protocol.mechanisms import FrequencyOracle
 from deniable.protocol.question import Question
 
+from . import machine
 from .database import Database
 from .faults import UnreadableStore
+from .journal import Journal
 from .pacing import from_seconds, to_seconds
-from .schema import SEALED
+from .tables import draw_number
+from .timekeeping import Seen, judge
 
 Consent = Literal["on", "off", "ask"]
 
@@ -37,10 +42,14 @@ class Device:
         The person's decision, or else what the app asked for.
     decided_on : str or None
         The day of the decision; None if the person made none.
-    mode : "ask" or "on"
+    mode : "ask", "on" or "off"
         What the app asked for when it last started.
     ceiling : Decimal
         The least max_epsilon this store ever saw.
+    born : datetime
+        The day the store was made.
+    keep_responses : bool
+        Whether the person wants the journal to hold the responses that were sent.
     """
 
     secret: bytes | None
@@ -48,18 +57,33 @@ class Device:
     decided_on: str | None
     mode: Consent
     ceiling: Decimal
+    born: datetime
+    keep_responses: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """One line of the ledger: a question version that was answered, and its price."""
+    """One line of the ledger: a question version that was answered, and its price.
+
+    Attributes
+    ----------
+    number : int
+        By which the journal and the queue name it.
+    about : dict
+        What the person is told of the question; empty if it was answered by an old version.
+    answers : int
+        Periods in which it was answered.
+    """
 
     survey: str
     question: str
     version: int
+    number: int
     hash: str
     epsilon: Decimal
     erased: bool
+    about: Mapping[str, Any]
+    answers: int
 
 
 class Store:
@@ -67,36 +91,44 @@ class Store:
 
     def __init__(self, db: Database) -> None:
         self._db = db
+        self.journal = Journal(db)
 
     def device(self) -> Device:
         """Return the secret and what the person decided."""
-        sql = "SELECT secret, consent, mode, consent_on, ceiling FROM device"
-        ((secret, consent, mode, day, ceiling),) = self._db.rows(sql)
-        return Device(secret, consent or mode, day, mode, _decimal(ceiling))
+        sql = "SELECT secret, consent, mode, consent_on, ceiling, born, keep_responses FROM device"
+        ((secret, consent, mode, day, ceiling, born, keep),) = self._db.rows(sql)
+        return Device(
+            secret, consent or mode, day, mode, _decimal(ceiling), from_seconds(born), bool(keep)
+        )
 
-    def greet(self, mode: str, max_epsilon: Decimal) -> Device:
-        """Note what the app asks for, and lower the ceiling to its survey's; a transaction."""
+    def greet(self, mode: str, max_epsilon: Decimal, now: datetime) -> Device:
+        """Note what the app asks for, and lower the ceiling to its survey's; a transaction.
+
+        An app that no longer asks, but sends, has the consent of its people from now on.
+        """
         device = self.device()
         if device.mode != mode or device.ceiling > max_epsilon:
             with self._db.transaction():
-                ceiling = min(self.device().ceiling, max_epsilon)
+                before = self.device()
                 sql = "UPDATE device SET mode = ?, ceiling = ?"
-                self._db.write(sql, mode, canonical(ceiling))
-            device = self.device()
+                self._db.write(sql, mode, canonical(min(before.ceiling, max_epsilon)))
+                device = self.device()
+                if device.consent == "on" != before.consent:
+                    self._begin(now)
         return device
 
     def decide(self, consent: Literal["on", "off"], now: datetime) -> None:
         """Store the person's decision; a transaction.
 
-        "off" erases what waits to be sent. "on" after "off" decides defaults from now on, not
-        for the periods in between, and draws a new secret if the old one was erased.
+        "off" erases what waits to be sent. "on" throws away what was recorded before it, decides
+        defaults from now on, and draws a new secret if the old one was erased.
         """
         with self._db.transaction():
             before = self.device()
             if consent == "off":
-                self._db.write("DELETE FROM queue")
-            elif before.consent == "off":
-                self._db.write("UPDATE seen SET since = ?", to_seconds(now))
+                self._throw_away("off")
+            elif before.consent != "on":
+                self._begin(now)
             if consent == "on" and before.secret is None:
                 self._db.write("UPDATE device SET secret = ?", os.urandom(SECRET_BYTES))
             sql = "UPDATE device SET consent = ?, consent_on = ?"
@@ -108,58 +140,113 @@ class Store:
             for table in ("queue", "answered", "seen"):
                 self._db.write(f"DELETE FROM {table}")  # noqa: S608
             self._db.write("UPDATE ledger SET erased = 1")
-            sql = "UPDATE device SET secret = NULL, consent = 'off', consent_on = ?"
-            self._db.write(sql, now.date().isoformat())
+            self._db.write(
+                """UPDATE device SET secret = NULL, machine = NULL, consent = 'off',
+                consent_on = ?, keep_responses = 0""",
+                now.date().isoformat(),
+            )
+
+    def _begin(self, now: datetime) -> None:
+        """Let reports be sent from now on, and none that was recorded before."""
+        self._throw_away("before_consent")
+        self._db.write("UPDATE seen SET since = ?", to_seconds(now))
+
+    def _throw_away(self, state: str) -> None:
+        """Erase what waits; a period that cannot have left the device may be answered again."""
+        waits = "(number, period) IN (SELECT number, period FROM queue WHERE local = ?)"
+        self._db.write(f"DELETE FROM answered WHERE {waits}", 1)  # noqa: S608
+        self._db.write(f"UPDATE answered SET state = ? WHERE {waits}", state, 0)  # noqa: S608
+        self._db.write("DELETE FROM queue")
+
+    def on_this_machine(self, machine_id: bytes | None) -> bool:
+        """Return whether the store was made on the machine with this id; a transaction at first.
+
+        Where the id is unknown, nothing can be said, and nothing is said.
+        """
+        ((secret, known),) = self._db.rows("SELECT secret, machine FROM device")
+        if secret is None or machine_id is None:
+            return True
+        mark = machine.mark(secret, machine_id)
+        if known is None:
+            with self._db.transaction():
+                self._db.write("UPDATE device SET machine = ?", mark)
+        return known in (None, mark)
+
+    def forget_machine(self) -> None:
+        """Take the machine on which an app next starts for this store's; a transaction."""
+        with self._db.transaction():
+            self._db.write("UPDATE device SET machine = NULL")
+
+    def believes(self, now: datetime) -> bool:
+        """Return whether the clock can be believed; a transaction if that is news."""
+        ((latest, odd),) = self._db.rows("SELECT latest, odd FROM device")
+        seen = Seen(_moment(latest or None), _moment(odd))
+        believed, after = judge(seen, now)
+        if after != seen:
+            with self._db.transaction():
+                values = (_seconds(after.latest) or 0, _seconds(after.odd))
+                self._db.write("UPDATE device SET latest = ?, odd = ?", *values)
+        return believed
+
+    def keep_responses(self, keep: bool) -> None:
+        """Keep the responses that are sent from now on, or erase those kept; a transaction."""
+        with self._db.transaction():
+            self._db.write("UPDATE device SET keep_responses = ?", int(keep))
+            if not keep:
+                self._db.write("UPDATE answered SET response = NULL")
+
+    def uploads(self) -> tuple[int, datetime | None]:
+        """Return how many uploads failed in a row, and when the next may be tried."""
+        ((failures, resume),) = self._db.rows("SELECT failures, resume FROM device")
+        return failures, _moment(resume)
+
+    def note_uploads(self, failures: int, resume: datetime | None) -> None:
+        """Store what :meth:`uploads` returns; a transaction."""
+        with self._db.transaction():
+            sql = "UPDATE device SET failures = ?, resume = ?"
+            self._db.write(sql, failures, _seconds(resume))
 
     def ledger(self) -> list[Spent]:
         """Return every question version ever answered, of all surveys, erased ones included."""
-        sql = "SELECT survey, question, version, hash, epsilon, erased FROM ledger"
+        sql = """SELECT survey, question, version, number, hash, epsilon, erased, about, answers
+            FROM ledger ORDER BY survey, question, version"""
         return [
-            Spent(survey, question, version, digits, _decimal(epsilon), bool(erased))
-            for survey, question, version, digits, epsilon, erased in self._db.rows(sql)
+            Spent(*key, _decimal(epsilon), bool(erased), json.loads(told), answers)
+            for *key, epsilon, erased, told, answers in self._db.rows(sql)
         ]
+
+    def line(self, question: Question) -> tuple[str, bool] | None:
+        """Return (hash, erased) of a question version in the ledger; None if it is not there."""
+        sql = "SELECT hash, erased FROM ledger WHERE survey = ? AND question = ? AND version = ?"
+        for digits, erased in self._db.rows(sql, *_key(question)):
+            return digits, bool(erased)
+        return None
+
+    def spent(self) -> Decimal:
+        """Return the sum of the ledger's epsilons."""
+        return total(_decimal(text) for (text,) in self._db.rows("SELECT epsilon FROM ledger"))
 
     def spend(self, question: Question) -> None:
         """Write a question version into the ledger."""
         self._db.write(
-            "INSERT INTO ledger (survey, question, version, hash, epsilon) VALUES (?, ?, ?, ?, ?)",
+            """INSERT INTO ledger (survey, question, version, number, hash, epsilon, about)
+            VALUES (?, ?, ?, ?, ?, ?, ?)""",
             *_key(question),
+            draw_number({line.number for line in self.ledger()}),
             question.hash,
             canonical(question.epsilon),
+            json.dumps(about(question), ensure_ascii=False),
         )
 
     def note_sealed(self, question: Question, key: str) -> None:
         """Note for which of the analyst's keys the answers to a question are sealed now."""
-        self._db.write(SEALED)
-        self._db.write("INSERT OR REPLACE INTO sealed VALUES (?, ?, ?, ?)", *_key(question), key)
+        sql = """INSERT OR REPLACE INTO sealed
+            SELECT number, ? FROM ledger WHERE survey = ? AND question = ? AND version = ?"""
+        self._db.write(sql, key, *_key(question))
 
-    def sealed(self) -> dict[tuple[str, str, int], str]:
-        """Return the id of the key by (survey, question, version) of every sealed question."""
-        if not self._db.rows("SELECT 1 FROM sqlite_master WHERE name = 'sealed'"):
-            return {}
-        found = self._db.rows("SELECT survey, question, version, key FROM sealed")
-        return {(survey, question, version): key for survey, question, version, key in found}
-
-    def answered(self, question: Question, period: str) -> bool:
-        """Return whether the question was answered in the period."""
-        sql = """SELECT 1 FROM answered
-            WHERE survey = ? AND question = ? AND version = ? AND period = ?"""
-        return bool(self._db.rows(sql, *_key(question), period))
-
-    def mark_answered(self, question: Question, period: str) -> None:
-        """Note that the question has had its one answer in the period."""
-        self._db.write("INSERT INTO answered VALUES (?, ?, ?, ?)", *_key(question), period)
-
-    def journal(self) -> list[tuple[str, str, int, str]]:
-        """Return (survey, question, version, period) of every answer, oldest period first."""
-        sql = "SELECT survey, question, version, period FROM answered ORDER BY period, 1, 2, 3"
-        return self._db.rows(sql)
-
-    def forget_before(self, year: int) -> None:
-        """Shorten the journal; such periods are long closed. A transaction if there are any."""
-        if self._db.rows("SELECT 1 FROM answered WHERE period < ? LIMIT 1", str(year)):
-            with self._db.transaction():
-                self._db.write("DELETE FROM answered WHERE period < ?", str(year))
+    def sealed(self) -> dict[int, str]:
+        """Return the id of the key by the number of every sealed question."""
+        return dict(self._db.rows("SELECT number, key FROM sealed"))
 
     def see(self, questions: Iterable[Question], now: datetime) -> dict[str, datetime]:
         """Return since when each question is known, new ones from now; a transaction."""
@@ -197,8 +284,34 @@ class Store:
         return int(count)
 
 
+def about(question: Question) -> dict[str, Any]:
+    """Return what the person is told of a question: never its values."""
+    mechanism = question.mechanism
+    first = question.epsilon_first
+    support = {}
+    if isinstance(mechanism, FrequencyOracle):
+        support = {"p": round(float(mechanism.p), 6), "q": round(float(mechanism.q), 6)}
+    return {
+        "ask": question.ask,
+        "type": question.type,
+        "period": question.period,
+        "mechanism": mechanism.name,
+        "k": mechanism.k,
+        "epsilon_first": None if first is None else canonical(first),
+        **support,
+    }
+
+
 def _key(question: Question) -> tuple[str, str, int]:
     return question.survey, question.id, question.version
+
+
+def _moment(seconds: int | None) -> datetime | None:
+    return None if seconds is None else from_seconds(seconds)
+
+
+def _seconds(moment: datetime | None) -> int | None:
+    return None if moment is None else to_seconds(moment)
 
 
 def _decimal(text: object) -> Decimal:

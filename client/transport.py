@@ -66,8 +66,10 @@ class Transport:
         """Return what a post needs; it is void once exchanges were given up."""
         return self._abandoned
 
-    def post(self, connection: requests.Session, body: bytes, ticket: int) -> Reply:
-        """Send one body; a failure of any kind is a reply with status 0."""
+    def post(
+        self, connection: requests.Session, body: bytes, ticket: int, seconds: float = DEADLINE
+    ) -> Reply:
+        """Send one body, wait so long at most; a failure of any kind is a reply with status 0."""
         if self._exchange is not None and not self._exchange.ended:
             return Reply(failure=_TIMED_OUT)
         exchange = self._exchange = _Exchange(connection, self._url, body)
@@ -79,7 +81,7 @@ class Transport:
         except RuntimeError:  # no more threads, or the interpreter is ending
             self._exchange = None
             return Reply(failure="no thread could be started")
-        if exchange.over.wait(DEADLINE):
+        if exchange.over.wait(max(0.0, seconds)):
             return exchange.reply
         return Reply(failure=_TIMED_OUT)
 

@@ -17,6 +17,7 @@ from .outbox import Outbox
 from .pacing import Clock, backoff, uniform
 from .pending import Queue
 from .recorder import Recorder
+from .store import Store
 
 BETWEEN = timedelta(seconds=30)
 """Longest pause between two requests, drawn anew each time, so that they do not leave as one."""
@@ -32,12 +33,14 @@ class Uploader:
         self,
         outbox: Outbox,
         recorder: Recorder,
+        store: Store,
         queue: Queue,
         clock: Clock,
         on_fault: Callable[[Exception], None],
     ) -> None:
         self._outbox = outbox
         self._recorder = recorder
+        self._store = store
         self._queue = queue
         self._clock = clock
         self._on_fault = on_fault
@@ -45,7 +48,6 @@ class Uploader:
         self._thread: threading.Thread | None = None
         self._stopped = False
         self._woken = False
-        self._failures = 0
         self._resume: datetime | None = None
 
     def wake(self) -> None:
@@ -112,6 +114,8 @@ class Uploader:
         """Do what is due now; return when to look again, None if only news can change that."""
         now = self._clock()
         try:
+            if not self._store.believes(now):
+                return now + _NAP
             self._recorder.decide_defaults(now)
             due = self._queue.next_departure()
             if due is not None:
@@ -126,15 +130,9 @@ class Uploader:
 
     def _attempt(self, now: datetime) -> None:
         delivery = self._outbox.send_one()
-        if delivery is None or delivery.held:
-            self._failures += 1
-            self._resume = now + backoff(self._failures)
-        else:
-            self._failures = 0
-            self._resume = now + uniform(BETWEEN)
+        self._resume = now + (backoff(1) if delivery is None else uniform(BETWEEN))
 
     def _earliest(self, now: datetime) -> datetime:
         """Return the earliest next attempt; a clock that was set back does not postpone it."""
-        if self._resume is None:
-            return now
-        return min(self._resume, now + timedelta(hours=1))
+        mine = now if self._resume is None else min(self._resume, now + BETWEEN)
+        return max(mine, self._outbox.earliest(now))

@@ -156,14 +156,15 @@ class Question:
     @cached_property
     def hash(self) -> str:
         """The privacy hash, 64 hex digits: SHA-256 of the canonical privacy document."""
-        return hashlib.sha256(canonical_json(self._privacy_document()).encode()).hexdigest()
+        return hashlib.sha256(canonical_json(self.privacy_document()).encode()).hexdigest()
 
     @property
     def wire_hash(self) -> str:
         """The digits of the hash that travel."""
         return self.hash[:WIRE_HASH]
 
-    def _privacy_document(self) -> dict[str, Any]:
+    def privacy_document(self) -> dict[str, Any]:
+        """Return what the privacy hash covers: all that decides what a response reveals."""
         document = {
             "survey": self.survey,
             "question": self.id,

@@ -165,7 +165,7 @@ def rows(store: Path, sql: str, *values: object) -> list[Any]:
 
 def responses(store: Path, name: str) -> list[Any]:
     """What waits in a store for one question, in the order of periods."""
-    sql = "SELECT response FROM queue WHERE question = ? ORDER BY period"
+    sql = "SELECT response FROM queue JOIN ledger USING (number) WHERE question = ? ORDER BY period"
     return [json.loads(response) for (response,) in rows(store, sql, name)]
 
 

@@ -8,10 +8,12 @@ whose bound is stated there.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache, partial
-from itertools import product
+from itertools import combinations_with_replacement, product
+from typing import TypeVar
 
 from enumeration import exp_between
 
@@ -20,7 +22,10 @@ from deniable.protocol.mechanisms.rappor import Rappor
 from deniable.protocol.proofs.branches import outcomes
 from deniable.protocol.response import Response
 
+K = TypeVar("K", bound=Hashable)
+
 BILLIONTH = Fraction(1, 10**9)
+MILLIONTH = Fraction(1, 10**6)
 
 
 @lru_cache(maxsize=64)
@@ -157,23 +162,39 @@ def check_scores(mechanism: Scale) -> None:
 
 def check_draws(mechanism: Mechanism) -> None:
     """The code that draws has exactly the stated distribution, in both rounds."""
-    again: dict[Response, Law] = {}
-    for setup, value in product(setups(mechanism), range(mechanism.k)):
-        key = memo(mechanism, setup, value)
-        first = outcomes(partial(mechanism.permanent, setup, key))
-        assert first == mechanism.law(setup, key, 1)
-        for permanent in first.keys() - again.keys():
-            again[permanent] = outcomes(partial(mechanism.instant, permanent))
-        assert compose(first, again) == mechanism.law(setup, key, 2)
+    pairs = product(setups(mechanism), range(mechanism.k))
+    first: dict[tuple[int, bytes], Law] = {}
+    for setup, key in dict.fromkeys((s, memo(mechanism, s, value)) for s, value in pairs):
+        first[setup, key] = outcomes(partial(mechanism.permanent, setup, key))
+        assert first[setup, key] == mechanism.law(setup, key, 1)
+    again = {
+        permanent: outcomes(partial(mechanism.instant, permanent))
+        for permanent in {permanent for law in first.values() for permanent in law}
+    }
+    for (setup, key), law in composed(first, again).items():
+        assert law == mechanism.law(setup, key, 2)
 
 
-def compose(first: Law, again: Mapping[Response, Law]) -> Law:
-    """Return the distribution of a report whose permanent response is drawn from ``first``."""
-    law: Law = {}
-    for permanent, mass in first.items():
-        for response, chance in again[permanent].items():
-            law[response] = law.get(response, Fraction(0)) + mass * chance
-    return law
+def composed(first: Mapping[K, Law], again: Mapping[Response, Law]) -> dict[K, Law]:
+    """Return the distributions of reports whose permanent responses are drawn from ``first``."""
+    (masses, one), (chances, two) = whole_numbers(first), whole_numbers(again)
+    found: dict[K, Law] = {}
+    for key, law in masses.items():
+        sums: Counter[Response] = Counter()
+        for permanent, mass in law.items():
+            for response, chance in chances[permanent].items():
+                sums[response] += mass * chance
+        found[key] = {response: Fraction(total, one * two) for response, total in sums.items()}
+    return found
+
+
+def whole_numbers(laws: Mapping[K, Law]) -> tuple[dict[K, dict[Response, int]], int]:
+    """Return all probabilities over one denominator, and that: exact sums without fractions."""
+    whole = math.lcm(*(mass.denominator for law in laws.values() for mass in law.values()))
+    return {
+        key: {y: mass.numerator * (whole // mass.denominator) for y, mass in law.items()}
+        for key, law in laws.items()
+    }, whole
 
 
 def check_variance(mechanism: Mechanism) -> None:
@@ -185,9 +206,11 @@ def check_variance(mechanism: Mechanism) -> None:
                 assert mechanism.exact_variance(at, sampled=sampled) == expected
         assert mechanism.variance(float(at)) >= 0
     for sampled in (False, True):
-        top = mechanism.exact_variance(mechanism.worst(sampled=sampled), sampled=sampled)
-        places = [Fraction(i, 100) for i in range(101)]
-        assert top >= max(mechanism.exact_variance(at, sampled=sampled) for at in places)
+        top = mechanism.worst(sampled=sampled)
+        places = [Fraction(i, 10) for i in range(11)]
+        places += [at for at in (top - MILLIONTH, top + MILLIONTH) if 0 <= at <= 1]
+        most = mechanism.exact_variance(top, sampled=sampled)
+        assert most >= max(mechanism.exact_variance(at, sampled=sampled) for at in places)
     worst, at = mechanism.worst_variance_iid()
     assert math.isclose(worst, mechanism.variance_iid(at), rel_tol=1e-12)
 
@@ -250,13 +273,13 @@ def check_losses(mechanism: Mechanism) -> None:
     assert gain + loss <= 1
     assert gain / loss <= exp_between(Fraction(mechanism.epsilon))[0]
     for setup in setups(mechanism):
-        given = laws(mechanism, setup, 1)
-        for one, two in product(given, repeat=2):
+        given, whole = whole_numbers(dict(enumerate(laws(mechanism, setup, 1))))
+        for one, two in product(given.values(), repeat=2):
             speaks = dict.fromkeys((Fraction(1), gain / loss, loss / gain), Fraction(0))
-            for y, mass in one.items():
-                ratio = mass / two[y] if y in two else None
+            for (mass, other), outputs in Counter((one[y], two.get(y)) for y in one).items():
+                ratio = Fraction(mass, other) if other else None
                 assert ratio in speaks
-                speaks[ratio] += mass
+                speaks[ratio] += Fraction(mass * outputs, whole)
             most = max(most, speaks[gain / loss])
             assert speaks[loss / gain] <= loss
     assert most <= gain
@@ -270,8 +293,7 @@ def check_chains(mechanism: Mechanism) -> None:
     r = p2 / q2
     given = [laws(mechanism, setup, 1) for setup in setups(mechanism)]
     again = {s: outcomes(partial(mechanism.instant, s)) for s in given[0][0]}
-    changed = max(again[s][y] / again[t][y] for s, t in product(again, repeat=2) for y in again[s])
-    assert changed == r**mechanism.flips
+    assert realised(list(again.values())) == r**mechanism.flips
     for reports in (1, 2):
         found = max(
             _ratio(each, again, reports) for each in given if each[0].keys() == again.keys()
@@ -283,20 +305,18 @@ def check_chains(mechanism: Mechanism) -> None:
 
 
 def _ratio(given: Sequence[Law], again: Mapping[Response, Law], reports: int) -> Fraction:
-    """Return the largest ratio of several reports' probabilities under two values."""
-    told = [_repeated(law, again, reports) for law in given]
-    return max(max(law[ys] for law in told) / min(law[ys] for law in told) for ys in told[0])
+    """Return the largest ratio of several reports' probabilities under two values.
 
-
-def _repeated(
-    first: Law, again: Mapping[Response, Law], reports: int
-) -> dict[tuple[Response, ...], Fraction]:
-    """Return the distribution of several reports built on one permanent response."""
-    outputs = {y for law in again.values() for y in law}
-    return {
-        ys: sum((m * math.prod(again[s][y] for y in ys) for s, m in first.items()), Fraction(0))
-        for ys in product(outputs, repeat=reports)
-    }
+    The probabilities are whole numbers over one denominator, which a ratio does not need; the
+    order of reports built on one permanent response says nothing.
+    """
+    masses, chances = whole_numbers(dict(enumerate(given)))[0], whole_numbers(again)[0]
+    most = Fraction(1)
+    for ys in combinations_with_replacement(next(iter(chances.values())), reports):
+        every = {s: math.prod(chance[y] for y in ys) for s, chance in chances.items()}
+        told = [sum(mass * every[s] for s, mass in law.items()) for law in masses.values()]
+        most = max(most, Fraction(max(told), min(told)))
+    return most
 
 
 CHECKS = (

@@ -112,7 +112,7 @@ def live(survey: Survey, store: Path, days: Sequence[Values]) -> dict[str, list[
 
 def _waiting(survey: Survey, store: Path, now: datetime) -> dict[str, Any]:
     """Return what waits of the periods that are not over; a default is of one that is."""
-    rows = _rows(store, "SELECT question, period, response FROM queue")
+    rows = _rows(store, "SELECT question, period, response FROM queue JOIN ledger USING (number)")
     return {
         name: json.loads(response)
         for name, period, response in rows

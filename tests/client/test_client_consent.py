@@ -130,7 +130,7 @@ def test_a_no_said_elsewhere_is_obeyed(start: Any, heard: Collector, store: Path
     with start(asked, heard.url) as other:
         other.opt_out()
     client.record("b", True)
-    assert rows(store, "SELECT question FROM answered") == [("a",)]
+    assert rows(store, "SELECT question FROM answered JOIN ledger USING (number)") == [("a",)]
     assert client.flush(force=True).sent == 0
     assert client.status().state == "off"
     assert client._engine._uploader._thread is None

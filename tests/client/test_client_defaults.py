@@ -24,7 +24,11 @@ def asked(**changes: Any) -> Any:
 
 
 def periods(store: Path, name: str = "bits") -> list[str]:
-    found = rows(store, "SELECT period FROM queue WHERE question = ? ORDER BY period", name)
+    found = rows(
+        store,
+        "SELECT period FROM queue JOIN ledger USING (number) WHERE question = ? ORDER BY period",
+        name,
+    )
     return [period for (period,) in found]
 
 
@@ -124,7 +128,10 @@ def test_a_default_is_decided_for_the_period_in_which_the_question_expired(
     start(asked(**last)).close()
     clock.now = datetime(2026, 12, 16, tzinfo=UTC)
     start(asked(**last)).close()
-    assert [period for (period,) in rows(store, "SELECT period FROM answered")] == ["2026-W49"]
+    assert [
+        period
+        for (period,) in rows(store, "SELECT period FROM answered JOIN ledger USING (number)")
+    ] == ["2026-W49"]
 
 
 def test_a_refused_default_costs_nothing(start: Any, clock: Clock, store: Path) -> None:

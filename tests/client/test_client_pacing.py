@@ -16,7 +16,7 @@ MIDNIGHT = datetime(2026, 12, 1, tzinfo=UTC)
 
 
 def departures(store: Path) -> dict[str, datetime]:
-    found = rows(store, "SELECT question, not_before FROM queue")
+    found = rows(store, "SELECT question, not_before FROM queue JOIN ledger USING (number)")
     return {name: datetime.fromtimestamp(seconds, UTC) for name, seconds in found}
 
 

@@ -141,9 +141,13 @@ while True:
             for _ in range(moment):
                 process.stdout.readline()
             process.send_signal(signal.SIGKILL)
-        found = rows(store, "SELECT question, version, period FROM answered")
+        found = rows(
+            store, "SELECT question, version, period FROM answered JOIN ledger USING (number)"
+        )
         assert rows(store, "PRAGMA integrity_check") == [("ok",)]
-        assert sorted(rows(store, "SELECT question, version, period FROM queue")) == sorted(found)
+        assert sorted(
+            rows(store, "SELECT question, version, period FROM queue JOIN ledger USING (number)")
+        ) == sorted(found)
         assert {row[:2] for row in found} == set(
             rows(store, "SELECT question, version FROM ledger")
         )
@@ -356,6 +360,6 @@ def test_a_no_holds_even_if_it_cannot_be_stored_at_once(
         assert client.flush(force=True).sent == 0
     getattr(client, ending)()
     assert rows(store, "SELECT consent FROM device") == [("off",)]
-    assert rows(store, "SELECT question FROM queue") == []
+    assert rows(store, "SELECT question FROM queue JOIN ledger USING (number)") == []
     assert heard.requests == []
     assert client.opt_out() is (ending == "status")

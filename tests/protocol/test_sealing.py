@@ -81,7 +81,7 @@ def test_the_hash_covers_sealed_only_where_it_is() -> None:
     plain = make_question(boolean_table())
     assert plain.hash == make_question(boolean_table(sealed=False)).hash
     assert plain.hash != DARK.hash
-    assert "sealed" not in plain._privacy_document()
+    assert "sealed" not in plain.privacy_document()
     assert [plain.document()["sealed"], DARK.document()["sealed"]] == [False, True]
 
 

@@ -1,0 +1,46 @@
+"""What would be sent if a value were recorded now: for dialogs that ask, and for who looks."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+
+from deniable.protocol.derivation import SECRET_BYTES, permanent_response, pseudonym
+from deniable.protocol.report import device_name, report_document, request_document
+
+from .recorder import Answer, Recorder
+from .status import Preview
+from .store import Device
+
+
+def foresee(recorder: Recorder, answer: Answer, device: Device, segment: str | None) -> Preview:
+    """Return what would be sent for an answer; nothing is kept, sent or spent.
+
+    The permanent response is the one that would be sent, since it never changes. A second round,
+    and the encryption of a sealed response, are drawn anew.
+    """
+    question, period = answer.question, answer.period
+    secret = device.secret or os.urandom(SECRET_BYTES)
+    permanent = permanent_response(secret, question, answer.symbol)
+    reports = []
+    outcome = recorder.foresee(answer)
+    if permanent is not None and outcome != "cannot_seal":
+        wire, _ = recorder.sent_form(question, period, permanent)
+        reports = [report_document(question.id, question.version, question.wire_hash, wire)]
+    alone = (question.id, question.version) if recorder.alone(question) else None
+    name = pseudonym(secret, question.survey, period.key, alone)
+    earliest = max(
+        answer.now if period.kind == "once" else period.end, device.born + timedelta(days=1)
+    )
+    return Preview(
+        outcome,
+        question.id,
+        question.version,
+        period.key,
+        question.epsilon,
+        question.epsilon if question.epsilon_first is None else question.epsilon_first,
+        earliest if outcome == "queued" else None,
+        earliest + recorder.window(question, earliest) if outcome == "queued" else None,
+        request_document(question.survey, period.key, segment, device_name(name), reports),
+        device.secret is None,
+    )

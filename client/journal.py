@@ -1,0 +1,101 @@
+"""The journal: which periods a question was answered in, and what became of each report.
+
+It is what allows one report per question and period, and what the person is shown. What must never
+change: a period that is still open stays in it; a response is in it only if the person wants that.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from deniable.protocol.periods import Period, parse_period
+from deniable.protocol.question import Question
+
+from .database import Database
+from .pacing import to_seconds
+
+MOST = 500
+"""Entries kept of periods in which nothing waits any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One answer.
+
+    Attributes
+    ----------
+    number : int
+        Of the question version, in the ledger.
+    state : str or None
+        None while the report waits, "sent" once a collector has it, else why it never counted.
+    response : int, str, list or None
+        What was sent, in its wire form; None unless the person wants it kept.
+    """
+
+    number: int
+    period: str
+    state: str | None
+    response: Any
+
+
+class Journal:
+    """The journal of a store. Writes need an open transaction."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def answered(self, question: Question, period: str) -> bool:
+        """Return whether the question was answered in the period."""
+        sql = """SELECT 1 FROM answered JOIN ledger USING (number)
+            WHERE survey = ? AND question = ? AND version = ? AND period = ?"""
+        key = (question.survey, question.id, question.version)
+        return bool(self._db.rows(sql, *key, period))
+
+    def mark(self, question: Question, period: Period, *, waits: bool) -> None:
+        """Note that the question has had its one answer in the period."""
+        key = (question.survey, question.id, question.version)
+        where = "WHERE survey = ? AND question = ? AND version = ?"
+        self._db.write(f"UPDATE ledger SET answers = answers + 1 {where}", *key)  # noqa: S608
+        sql = f"INSERT INTO answered SELECT number, ?, ?, ?, NULL FROM ledger {where}"  # noqa: S608
+        closes = to_seconds(question.closes(period))
+        self._db.write(sql, period.key, closes, None if waits else "silent", *key)
+
+    def settle(self, number: int, period: str, state: str, response: Any = None) -> None:
+        """Note what became of a report; its response only if the person wants that kept."""
+        sql = """UPDATE answered SET state = ?,
+            response = CASE WHEN (SELECT keep_responses FROM device) THEN ? END
+            WHERE number = ? AND period = ?"""
+        kept = None if response is None else json.dumps(response)
+        self._db.write(sql, state, kept, number, period)
+
+    def entries(self) -> list[Entry]:
+        """Return every entry, oldest period first."""
+        sql = "SELECT number, period, state, response FROM answered"
+        found = [
+            Entry(number, period, state, None if response is None else json.loads(response))
+            for number, period, state, response in self._db.rows(sql)
+        ]
+        return sorted(found, key=lambda entry: (parse_period(entry.period).start, entry.number))
+
+    def trim(self, now: datetime) -> None:
+        """Forget the oldest entries of closed periods, beyond the last :data:`MOST`; a transaction.
+
+        Such a period cannot be answered again, for the clock is held if it goes back to it.
+        """
+        closed = "state IS NOT NULL AND closes <= ?"
+        ((count,),) = self._db.rows(
+            f"SELECT count(*) FROM answered WHERE {closed}",  # noqa: S608
+            to_seconds(now),
+        )
+        if count > MOST:
+            with self._db.transaction():
+                self._db.write(
+                    f"""DELETE FROM answered WHERE (number, period) IN
+                    (SELECT number, period FROM answered WHERE {closed}
+                    ORDER BY closes LIMIT ?)""",  # noqa: S608
+                    to_seconds(now),
+                    count - MOST,
+                )

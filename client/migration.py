@@ -1,0 +1,95 @@
+"""How a store of an earlier version becomes one of today's, with nothing lost and nothing redrawn.
+
+What must never change: a migration is one durable transaction; secret, decision, ledger and journal
+come through it as they were, and what waited is sent only if there was consent then.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import datetime, timedelta
+
+from deniable.protocol.limits import MAX_GRACE_DAYS
+from deniable.protocol.periods import parse_period
+
+from .pacing import to_seconds
+from .tables import TABLES, draw_number
+
+UPGRADED = (1,)
+"""Versions that :func:`migrate` understands."""
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Bring an older store up to date; leave every other as it is."""
+    if _version(db) not in UPGRADED:
+        return
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        if _version(db) in UPGRADED:  # no other process was faster
+            _from_1(db)
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+
+
+def _version(db: sqlite3.Connection) -> int:
+    ((version,),) = db.execute("PRAGMA user_version")
+    return int(version)
+
+
+def _from_1(db: sqlite3.Connection) -> None:
+    """Questions had no numbers, and nothing told reports recorded before consent from others."""
+    old = ("device", "ledger", "seen", "answered", "queue", "counters", "sealed")
+    names = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    for table in names.intersection(old):
+        db.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+    for statement in TABLES.split(";")[:-1]:
+        db.execute(statement)
+    db.execute(
+        """INSERT INTO device (one, secret, consent, consent_on, mode, ceiling, born, latest)
+        SELECT 1, secret, consent, consent_on, mode, ceiling, 0, 0 FROM old_device"""
+    )
+    taken: set[int] = set()
+    found = db.execute("SELECT survey, question, version, hash, epsilon, erased FROM old_ledger")
+    for line in found.fetchall():
+        taken.add(number := draw_number(taken))
+        db.execute(
+            """INSERT INTO ledger (survey, question, version, hash, epsilon, erased, number, about)
+            VALUES (?, ?, ?, ?, ?, ?, ?, '{}')""",
+            (*line, number),
+        )
+    db.execute("INSERT INTO seen SELECT survey, question, version, since FROM old_seen")
+    db.execute("INSERT INTO counters SELECT name, n FROM old_counters")
+    join = "JOIN ledger USING (survey, question, version)"
+    if "sealed" in names:
+        db.execute(f"INSERT INTO sealed SELECT number, key FROM old_sealed {join}")  # noqa: S608
+    db.execute(
+        f"""INSERT INTO queue SELECT number, period, alone,
+        (SELECT coalesce(consent, mode) <> 'on' FROM device), segment, response, length(response),
+        not_before, closes FROM old_queue {join}"""  # noqa: S608
+    )
+    waits = "(number, period) IN (SELECT number, period FROM queue)"
+    found = db.execute(
+        f"SELECT number, period, CASE WHEN {waits} THEN NULL ELSE 'gone' END "  # noqa: S608
+        f"FROM old_answered {join}"
+    )
+    for number, period, state in found.fetchall():
+        closes = to_seconds(_last_close(period))
+        db.execute(
+            "INSERT INTO answered VALUES (?, ?, ?, ?, NULL)", (number, period, closes, state)
+        )
+    db.execute(
+        """UPDATE ledger SET answers =
+        (SELECT count(*) FROM answered WHERE answered.number = ledger.number)"""
+    )
+    for table in names.intersection(old):
+        db.execute(f"DROP TABLE old_{table}")
+    db.execute("PRAGMA user_version = 2")
+
+
+def _last_close(period: str) -> datetime:
+    """Return the latest moment at which a period can have closed."""
+    found = parse_period(period)
+    return found.end if found.kind == "once" else found.end + timedelta(days=MAX_GRACE_DAYS)

@@ -1,0 +1,77 @@
+"""The tables of a device's store.
+
+What must never change within a :data:`VERSION`: the tables; an older store is brought up to date
+by :mod:`.migration`. No column holds a true value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from deniable.protocol.draws import FreshDraws
+
+VERSION = 2
+PAGE_BYTES = 1024
+"""Small pages, for most tables hold little."""
+
+# device    one row. secret: NULL once erased. consent: what the person decided, 'on' or 'off', or
+#           NULL, and consent_on: on which day; mode: what the app asked for, which holds while
+#           consent is NULL. ceiling: the least max_epsilon this store ever saw. born: the day it
+#           was made; machine: a keyed mark of the machine, NULL if unknown; latest: the last day
+#           seen, and odd: since when the clock has shown another time than it could. failures,
+#           resume: uploads that failed in a row, and when the next may be tried. keep_responses:
+#           whether the person wants the journal to hold what was sent. Times are in seconds
+#           since 1970.
+# ledger    what was spent, for ever. number: by which other tables name the question version,
+#           drawn at random, so that it tells no order; erased: its secret is gone, so it is never
+#           answered again; about: what the person is told of the question, in JSON, never a value;
+#           answers: how many periods were answered.
+# seen      since when a question with a default is known.
+# answered  the journal, and why there is one report per question and period. state: NULL while the
+#           report waits, then 'sent' or why it never counted; response: if the person wants that.
+# queue     reports that wait: response in its wire form, size: the most bytes such a response has,
+#           alone: travels by itself, local: recorded before there was consent, so never sent.
+#           Rows are erased when they are acknowledged.
+# counters  what became of reports and refused answers.
+# sealed    for which key the answers to a question are sealed.
+TABLES = """
+CREATE TABLE device (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    secret BLOB, consent TEXT CHECK (consent IN ('on', 'off')), consent_on TEXT,
+    mode TEXT NOT NULL CHECK (mode IN ('on', 'ask', 'off')), ceiling TEXT NOT NULL,
+    born INTEGER NOT NULL, machine BLOB, latest INTEGER NOT NULL, odd INTEGER,
+    failures INTEGER NOT NULL DEFAULT 0, resume INTEGER,
+    keep_responses INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE ledger (
+    survey TEXT, question TEXT, version INTEGER, number INTEGER NOT NULL UNIQUE,
+    hash TEXT NOT NULL, epsilon TEXT NOT NULL, erased INTEGER NOT NULL DEFAULT 0,
+    about TEXT NOT NULL, answers INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (survey, question, version)
+) WITHOUT ROWID;
+CREATE TABLE seen (
+    survey TEXT, question TEXT, version INTEGER, since INTEGER NOT NULL,
+    PRIMARY KEY (survey, question, version)
+) WITHOUT ROWID;
+CREATE TABLE answered (
+    number INTEGER, period TEXT, closes INTEGER NOT NULL, state TEXT, response TEXT,
+    PRIMARY KEY (number, period)
+) WITHOUT ROWID;
+CREATE TABLE queue (
+    number INTEGER, period TEXT, alone INTEGER NOT NULL, local INTEGER NOT NULL, segment TEXT,
+    response TEXT NOT NULL, size INTEGER NOT NULL, not_before INTEGER NOT NULL,
+    closes INTEGER NOT NULL,
+    PRIMARY KEY (number, period)
+) WITHOUT ROWID;
+CREATE TABLE counters (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE sealed (number INTEGER PRIMARY KEY, key TEXT NOT NULL);
+"""
+NAMES = {"answered", "counters", "device", "ledger", "queue", "sealed", "seen"}
+
+
+def draw_number(taken: Container[int]) -> int:
+    """Draw a number for a question version that no other has."""
+    while True:
+        drawn = 1 + FreshDraws().below(2**16)
+        if drawn not in taken:
+            return drawn

@@ -1,0 +1,88 @@
+"""Answers given by threads that must not wait for a disk, and the thread that stores them.
+
+What must never change: the first answer to a question in a period wins, here as in the store, which
+also bounds what waits: one answer for each question and period.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from .recorder import Answer
+
+IDLE_SECONDS = 2.0
+"""How long the thread waits for another answer before it ends."""
+
+Write = Callable[[list[Answer]], None]
+
+
+class Writer:
+    """Stores answers in the background, in the order of their questions' names."""
+
+    def __init__(self, write: Write) -> None:
+        self._write = write
+        self._changed = threading.Condition()
+        self._waiting: dict[tuple[str, str], Answer] = {}
+        self._thread: threading.Thread | None = None
+        self._writing = False
+
+    def put(self, answer: Answer) -> None:
+        """Take an answer to be stored soon; one that waits already for its period stays."""
+        with self._changed:
+            self._waiting.setdefault((answer.question.id, answer.period.key), answer)
+            if self._thread is None:
+                thread = threading.Thread(target=self._run, name="deniable-writer", daemon=True)
+                with suppress(RuntimeError):  # no more threads, or the interpreter is ending
+                    thread.start()
+                    self._thread = thread
+            self._changed.notify_all()
+
+    def drain(self, seconds: float) -> bool:
+        """Wait until nothing waits, so long at most; return whether that is so.
+
+        If no thread could be started, store here and now.
+        """
+        with self._changed:
+            if self._thread is not None and self._thread is not threading.current_thread():
+                self._changed.wait_for(lambda: not self._waiting and not self._writing, seconds)
+            orphans = [] if self._thread is not None else self._take()
+            done = not self._waiting and not self._writing
+        if orphans:
+            self._write(orphans)
+        return done
+
+    def clear(self) -> None:
+        """Forget what waits."""
+        with self._changed:
+            self._waiting.clear()
+
+    def after_fork(self) -> None:
+        """In the child: there is no thread, and what waits is the parent's to store."""
+        self._changed = threading.Condition()
+        self._waiting.clear()
+        self._thread = None
+        self._writing = False
+
+    def _take(self) -> list[Answer]:
+        """Take all that waits, sorted, so that the order of answers is lost here."""
+        answers = [self._waiting[key] for key in sorted(self._waiting)]
+        self._waiting.clear()
+        return answers
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if not self._changed.wait_for(lambda: bool(self._waiting), IDLE_SECONDS):
+                    self._thread = None
+                    return
+                answers = self._take()
+                self._writing = True
+            try:
+                self._write(answers)
+            finally:
+                del answers
+                with self._changed:
+                    self._writing = False
+                    self._changed.notify_all()

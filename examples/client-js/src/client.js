@@ -1,0 +1,285 @@
+/**
+ * The door for app developers. Nothing behind it throws into the app, unless `strict`.
+ */
+
+import { believed } from "./clock.js";
+import { BusyStore, DeniableError } from "./errors.js";
+import { Outbox } from "./outbox.js";
+import { Recorder } from "./recorder.js";
+import { bill, count, erase, forgetUnconsented, isErased, lowerCeiling, sayNo, sayYes, secretOf, Store } from "./store.js";
+import { encoded, readSurvey } from "./survey.js";
+import { Transport } from "./transport.js";
+import { Uploader } from "./uploader.js";
+import { veto } from "./vetoes.js";
+
+/**
+ * @typedef {object} Options
+ * @property {string | object} survey the compiled survey that ships inside the app
+ * @property {string} url of the collector
+ * @property {{load: Function, save: Function, exclusive: Function}} store one for each app
+ * @property {"off" | "ask" | "on"} [consent] until the person decides: "ask" keeps reports for
+ *   preview and never sends them, "on" sends what is recorded. A stored decision wins
+ * @property {string | null} [segment] one of the survey's
+ * @property {string | null} [appKey] what the collector knows this app's builds by
+ * @property {boolean} [strict] throw for mistakes of the app, while it is developed
+ * @property {() => number} [clock] milliseconds since 1970
+ * @property {Record<string, string | undefined>} [environment]
+ */
+
+/**
+ * @typedef {object} Status
+ * @property {"on" | "local" | "off" | "silent"} state
+ * @property {string} reason
+ * @property {string | null} decidedOn
+ * @property {number} queued
+ * @property {number} sent
+ * @property {Record<string, number>} dropped answers and reports that will never count, by reason
+ * @property {string} epsilonSpent by this device over all questions: the sum of their permanent losses
+ * @property {string} epsilonCeiling
+ * @property {Record<string, string>} refused questions that this client does not answer, and why
+ */
+
+/** Answers a survey's questions for one device, so that nobody learns an answer for sure. */
+export class Client {
+  #strict = false;
+  #mode = "ask";
+  #veto = null;
+  #reason = "";
+  #clock = Date.now;
+  #counts = {};
+  #decision = null;
+  /** @type {null | {survey: any, store: Store, recorder: Recorder, transport: Transport, outbox: Outbox, uploader: Uploader}} */
+  #parts = null;
+
+  /**
+   * @param {Options} options
+   * @returns {Promise<Client>}
+   */
+  static async open(options) {
+    const client = new Client();
+    client.#strict = options.strict === true;
+    await client.#guarded(() => client.#open(options));
+    return client;
+  }
+
+  /**
+   * Answer a question: perturb the value, keep the report. The first answer in a period counts.
+   * @param {string} question
+   * @param {boolean | string} value stored nowhere
+   * @returns {Promise<void>} when the report is durable
+   */
+  async record(question, value) {
+    await this.#guarded(async (parts) => {
+      const known = parts.survey.questions.get(question);
+      const symbol = this.#encoded(parts.survey, known, question, value);
+      const outcome = await this.#changing(async (state, consent) => {
+        if (consent === "off") return "off";
+        const now = this.#clock();
+        if (!believed(state.clock, now)) return "clock";
+        await parts.recorder.decideDefaults(state, now, consent === "on");
+        return parts.recorder.record(state, known, symbol, now, consent === "on");
+      });
+      if (!["queued", "answered", "off"].includes(outcome)) this.#refuse(outcome);
+      if (outcome === "queued") this.#wake();
+    });
+  }
+
+  /**
+   * Send what is due now.
+   * @param {{force?: boolean, timeout?: number}} [how] force: everything, due or not, for tests and
+   *   demonstrations, for it gives away when answers were recorded. timeout: seconds
+   * @returns {Promise<{sent: number, kept: number, dropped: number}>}
+   */
+  async flush({ force = false, timeout = 1 } = {}) {
+    const nothing = { sent: 0, kept: 0, dropped: 0 };
+    const flushed = await this.#guarded(async (parts) => {
+      const consent = await this.#prepare();
+      if (consent === "off") return nothing;
+      const how = { force, milliseconds: timeout * 1000 };
+      const total = consent === "on" ? await parts.outbox.flush(how) : { sent: 0, dropped: await parts.outbox.dropClosed() };
+      return { sent: total.sent, kept: await this.#waiting(), dropped: total.dropped };
+    });
+    return flushed ?? nothing;
+  }
+
+  /** Store that the person said yes: what is recorded from now on will be sent. @returns {Promise<boolean>} */
+  async optIn() {
+    const stored = await this.#guarded(async (parts) => {
+      await parts.store.change((state) => sayYes(state, this.#clock()));
+      this.#decision = null;
+      this.#wake();
+      return true;
+    });
+    return stored === true;
+  }
+
+  /** Store that the person said no: what waits is erased. @returns {Promise<boolean>} whether it was stored */
+  optOut() {
+    return this.#refusing(sayNo);
+  }
+
+  /** Destroy the secret and all that waits. What was spent stays, and nothing is answered twice. */
+  erase() {
+    return this.#refusing(erase);
+  }
+
+  /** @returns {Promise<Status>} what the client does, did, and why not */
+  async status() {
+    const state = await this.#guarded(async ({ store }) => (await store.read()) ?? {});
+    const { sent = 0, ...dropped } = added(state?.counts ?? {}, this.#counts);
+    const consent = this.#consent(state ?? null);
+    return {
+      state: this.#parts === null ? "silent" : consent,
+      reason: this.#why(consent, state),
+      decidedOn: state?.decidedOn ?? null,
+      queued: state?.queue?.length ?? 0,
+      sent,
+      dropped,
+      ...(state?.ledger ? bill(state) : { epsilonSpent: "0", epsilonCeiling: this.#parts?.survey.maxEpsilon ?? "0" }),
+      refused: Object.fromEntries(this.#parts?.survey.refused ?? []),
+    };
+  }
+
+  /** Stop; what waits is kept. Gives up an exchange under way. @returns {Promise<void>} */
+  async close() {
+    const parts = this.#parts;
+    parts?.uploader.stop();
+    parts?.transport.abandon();
+    await this.#guarded(() => this.#prepare());
+    this.#shut("the client was closed");
+  }
+
+  async #open({ survey: source, url, store: storage, consent = "ask", segment = null, appKey = null, clock = Date.now, environment }) {
+    if (!["off", "ask", "on"].includes(consent)) throw new DeniableError('consent: must be "off", "ask" or "on"');
+    const survey = await readSurvey(source);
+    if (segment !== null && !survey.segments.includes(segment)) {
+      throw new DeniableError(`segment: must be one of the survey's (${survey.segments.join(", ") || "none"})`);
+    }
+    const transport = new Transport(url, appKey);
+    const store = new Store(storage, survey.maxEpsilon);
+    const recorder = new Recorder(survey, segment);
+    const consented = (state) => this.#consent(state) === "on";
+    const outbox = new Outbox(survey.id, store, transport, clock, consented);
+    const uploader = new Uploader((now, may) => this.#round(now, may), clock);
+    this.#mode = consent;
+    this.#clock = clock;
+    this.#veto = veto(environment ?? globalThis.process?.env ?? {}, globalThis.navigator);
+    this.#parts = { survey, store, recorder, transport, outbox, uploader };
+    if ((await this.#prepare()) === "on") this.#wake();
+  }
+
+  /** What holds now: the person's decision, or else what the app asked for. */
+  #consent(state) {
+    if (this.#veto !== null || this.#decision === "off") return "off";
+    const chosen = state?.consent ?? this.#mode;
+    return chosen === "ask" ? "local" : chosen;
+  }
+
+  /** Bring the store up to date; a client that is off makes none and changes none. */
+  async #prepare() {
+    return this.#changing(async (state, consent) => {
+      if (consent === "off") return "off";
+      lowerCeiling(state, this.#parts.survey.maxEpsilon);
+      if (consent === "on") forgetUnconsented(state);
+      if (!isErased(state)) secretOf(state);
+      const now = this.#clock();
+      if (believed(state.clock, now)) await this.#parts.recorder.decideDefaults(state, now, consent === "on");
+      for (const [name, n] of Object.entries(this.#counts)) count(state, name, n);
+      this.#counts = {};
+      return consent;
+    });
+  }
+
+  #changing(change) {
+    return this.#parts.store.change((state) => change(state, this.#consent(state)));
+  }
+
+  #encoded(survey, known, question, value) {
+    if (known === undefined) {
+      this.#refuse(survey.refused.has(question) ? "cannot_answer" : "no_such_question");
+      const names = [...survey.questions.keys()].join(", ");
+      throw new DeniableError(survey.refused.has(question)
+        ? `${question}: ${survey.refused.get(question)}`
+        : `question: the survey has no such question; use one of ${names}`);
+    }
+    try {
+      return encoded(known, value);
+    } catch (error) {
+      this.#refuse("wrong_value");
+      throw error;
+    }
+  }
+
+  #refuse(reason) {
+    this.#counts[reason] = (this.#counts[reason] ?? 0) + 1;
+  }
+
+  /** Obey a no at once, and store it. */
+  async #refusing(say) {
+    this.#decision = "off";
+    this.#parts?.uploader.stop();
+    this.#parts?.transport.abandon();
+    const stored = await this.#guarded(async ({ store }) => {
+      await store.change((state) => say(state, this.#clock()));
+      return true;
+    });
+    return stored === true;
+  }
+
+  #wake() {
+    if (this.#veto === null && this.#decision === null && !this.#parts.outbox.paused) this.#parts.uploader.wake();
+  }
+
+  /** One look of the uploader at what is due. */
+  async #round(now, mayHave) {
+    const found = await this.#guarded(async ({ store, outbox, recorder, uploader }) => {
+      if ((await this.#prepare()) !== "on" || outbox.paused) {
+        uploader.stop();
+        return null;
+      }
+      const due = outbox.nextDeparture(await store.read()) <= now && mayHave;
+      const held = due ? (await outbox.sendOne()).held : null;
+      const next = outbox.nextDeparture(await store.read());
+      return { held, next: Math.min(next, recorder.nextDefaults(now)) };
+    });
+    return found ?? { held: null, next: Infinity };
+  }
+
+  async #waiting() {
+    const state = await this.#parts.store.read();
+    return state?.queue.filter((report) => report.survey === this.#parts.survey.id).length ?? 0;
+  }
+
+  #why(consent, state) {
+    if (this.#parts === null) return this.#reason;
+    if (this.#veto !== null) return this.#veto;
+    if (consent === "off") return state?.decidedOn ? `the answer was no, on ${state.decidedOn}` : "the app asked for nothing";
+    if (consent === "local") return "nobody has said yes yet";
+    const { paused, trouble } = this.#parts.outbox;
+    if (paused) return "the collector wants no reports (401 or 403); tried again at the next start";
+    return trouble && `the last exchange with the collector failed (${trouble})`;
+  }
+
+  /** Do something with the parts; what goes wrong stays here, unless the app wants to know. */
+  async #guarded(act) {
+    if (this.#parts === null && this.#reason !== "") return undefined;
+    try {
+      return await act(this.#parts);
+    } catch (error) {
+      const known = error instanceof DeniableError;
+      if (error instanceof BusyStore) this.#refuse("busy");
+      else if (this.#parts === null || !isMistake(error)) this.#shut(known ? error.message : `the store failed (${error.code ?? error.name})`);
+      if (this.#strict && known) throw error;
+      return undefined;
+    }
+  }
+
+  #shut(reason) {
+    this.#parts?.uploader.stop();
+    this.#parts?.transport.abandon();
+    this.#parts = null;
+    this.#reason = this.#reason || reason;
+  }
+}
+
+const added = (a, b) => Object.entries(b).reduce((sum, [name, n]) => ({ ...sum, [name]: (sum[name] ?? 0) + n }), a);

@@ -1,0 +1,147 @@
+/**
+ * From the queue to the collector: which reports share a request, and what the reply does to them.
+ *
+ * What must never change: a request holds reports of one period and one pseudonym; a report leaves
+ * the queue only when the collector has accounted for it, or it can never count again; one that
+ * was recorded without consent is never sent.
+ */
+
+import { bodies } from "./bodies.js";
+import { believed } from "./clock.js";
+import { deviceName } from "./derivation.js";
+import { freshDraws } from "./draws.js";
+import { uniform } from "./pacing.js";
+import { judge, trouble } from "./replies.js";
+import { count, isSame, secretOf } from "./store.js";
+
+const JITTER = 60_000;
+
+/** Sends what is due to one collector. */
+export class Outbox {
+  paused = false;
+  trouble = "";
+
+  /**
+   * @param {string} survey
+   * @param {import("./store.js").Store} store
+   * @param {import("./transport.js").Transport} transport
+   * @param {() => number} clock
+   * @param {(state: import("./store.js").State) => boolean} consented
+   */
+  constructor(survey, store, transport, clock, consented) {
+    Object.assign(this, { survey, store, transport, clock, consented });
+  }
+
+  /**
+   * Send every parcel that is due, or all that waits, until the collector stops answering.
+   * @param {{force: boolean, milliseconds: number}} how
+   */
+  async flush({ force, milliseconds }) {
+    const [total, tried, until] = [{ sent: 0, dropped: 0, held: false, failed: false }, new Set(), Date.now() + milliseconds];
+    total.dropped += await this.dropClosed();
+    while (!total.failed && Date.now() < until && (force || !this.paused)) {
+      const parcel = await this.#next(force, tried);
+      if (parcel === null) break;
+      tried.add(parcel.group);
+      await this.#deliver(parcel, total, until);
+    }
+    return total;
+  }
+
+  /** Send one parcel that is due, any of them. */
+  async sendOne() {
+    const total = { sent: 0, dropped: await this.dropClosed(), held: false, failed: false };
+    const parcel = this.paused ? null : await this.#next(false, new Set());
+    if (parcel !== null) await this.#deliver(parcel, total, Infinity);
+    return total;
+  }
+
+  /** Erase the reports that can never count any more. @returns {Promise<number>} */
+  dropClosed() {
+    return this.store.change((state) => {
+      const now = this.clock();
+      if (!believed(state.clock, now)) return 0;
+      const dropped = this.#remove(state, (report) => report.closes <= now);
+      count(state, "period_closed", dropped);
+      return dropped;
+    });
+  }
+
+  /** When the next report may leave. @param {import("./store.js").State} state @returns {number} */
+  nextDeparture(state) {
+    return Math.min(...this.#mine(state).map((report) => report.notBefore));
+  }
+
+  /** @param {import("./store.js").State} state @returns {import("./store.js").Queued[]} */
+  #mine(state) {
+    return state.queue.filter((report) => report.survey === this.survey && report.consented);
+  }
+
+  #remove(state, chosen) {
+    const before = state.queue.length;
+    state.queue = state.queue.filter((report) => report.survey !== this.survey || !chosen(report));
+    return before - state.queue.length;
+  }
+
+  /** One of the parcels that are due, at random; none unless the person said yes. */
+  #next(force, tried) {
+    const ticket = this.transport.ticket(); // before the decision is read
+    return this.store.change(async (state) => {
+      const now = this.clock();
+      if (!this.consented(state) || !believed(state.clock, now)) return null;
+      const due = this.#mine(state).filter((report) => force || report.notBefore <= now);
+      const groups = [...new Set(due.map(groupOf))].filter((group) => !tried.has(group));
+      if (groups.length === 0) return null;
+      const group = groups[await freshDraws().below(groups.length)];
+      const reports = due.filter((report) => groupOf(report) === group);
+      const { period, alone, question, version } = reports[0];
+      const own = alone ? [question, version] : null;
+      const device = await deviceName(secretOf(state), this.survey, period, own);
+      return { group, period, device, reports, ticket };
+    });
+  }
+
+  async #deliver({ period, device, reports, ticket }, total, until) {
+    for (const [shared, body] of bodies({ survey: this.survey, period, device }, reports)) {
+      const left = until - Date.now();
+      if (left <= 0) return;
+      const reply = await this.transport.post(body, ticket, left);
+      const verdict = judge(reply, shared.length, this.clock());
+      this.trouble = trouble(reply, verdict);
+      if (verdict.action === "keep" || verdict.action === "pause") {
+        await this.#hold(verdict);
+        total.held = total.failed = true;
+        return;
+      }
+      this.paused = false;
+      await this.#settle(verdict, shared, total);
+    }
+  }
+
+  async #hold({ action, notBefore }) {
+    this.paused = this.paused || action === "pause";
+    if (notBefore == null) return;
+    const until = notBefore + (await uniform(JITTER));
+    await this.store.change((state) => {
+      for (const report of this.#mine(state)) {
+        report.notBefore = Math.max(report.notBefore, Math.min(report.closes, until));
+      }
+    });
+  }
+
+  async #settle({ reason, refused = new Map(), later = new Set() }, reports, total) {
+    await this.store.change((state) => {
+      reports.forEach((report, index) => {
+        if (later.has(index)) return;
+        const name = refused.get(index) ?? reason ?? "sent";
+        const removed = this.#remove(state, (other) => isSame(other, report));
+        count(state, name, removed);
+        total[name === "sent" ? "sent" : "dropped"] += removed;
+      });
+    });
+    total.held = total.held || later.size > 0;
+  }
+}
+
+/** What one pseudonym sends: a period's reports, or one that travels alone. */
+const groupOf = ({ period, alone, question, version }) => (alone ? `${period} ${question} ${version}` : period);

@@ -1,0 +1,104 @@
+/**
+ * From an answer to a report: what is refused, what is spent, what waits.
+ *
+ * What must never change: a true value is a local variable here and nothing else.
+ */
+
+import { scaled } from "./decimals.js";
+import { instantaneousResponse, permanentResponse } from "./derivation.js";
+import { pack } from "./mechanisms.js";
+import { departure, departureWindow, dueDefaults } from "./pacing.js";
+import { closes, expiry, periodAt } from "./periods.js";
+import { isErased, isSame, secretOf, spent } from "./store.js";
+import { encoded } from "./survey.js";
+
+/** Turns answers into reports, once for each question and period. */
+export class Recorder {
+  /** @param {import("./survey.js").Survey} survey @param {string | null} segment */
+  constructor(survey, segment) {
+    this.survey = survey;
+    this.segment = segment;
+  }
+
+  /**
+   * @param {import("./store.js").State} state
+   * @param {import("./survey.js").Question} question
+   * @param {number} symbol
+   * @param {number} now
+   * @param {boolean} consented
+   * @returns {Promise<string>} "queued", "answered", or why it was refused
+   */
+  async record(state, question, symbol, now, consented) {
+    if (now >= expiry(question)) return "expired";
+    return this.#answer(state, question, periodAt(question.period, now), symbol, now, consented);
+  }
+
+  /** Answer with its default each question that was left unanswered in a past period. */
+  async decideDefaults(state, now, consented) {
+    for (const question of this.survey.questions.values()) {
+      if (question.default === null) continue;
+      const key = `${this.survey.id} ${question.id} ${question.version}`;
+      state.since[key] ??= now;
+      for (const period of dueDefaults(question, state.since[key], now)) {
+        await this.#answer(state, question, period, encoded(question, question.default), now, consented);
+      }
+    }
+  }
+
+  /** When the next period ends in which a question may be left to its default. */
+  nextDefaults(now) {
+    const asked = [...this.survey.questions.values()].filter((question) => question.default !== null);
+    return Math.min(...asked.map((question) => periodAt(question.period, now).end));
+  }
+
+  async #answer(state, question, period, symbol, now, consented) {
+    const mark = { survey: this.survey.id, question: question.id, version: question.version, period: period.key };
+    if (isErased(state)) return "erased";
+    if (state.answered.some((other) => isSame(other, mark))) return "answered";
+    const refusal = this.#spend(state, question);
+    if (refusal !== null) return refusal;
+    const permanent = await permanentResponse(secretOf(state), question, symbol);
+    const response = pack(question.mechanism, await instantaneousResponse(question, permanent));
+    const lastYear = String(new Date(now).getUTCFullYear() - 1);
+    state.answered = state.answered.filter((other) => other.period >= lastYear);
+    state.answered.push(mark);
+    state.queue.push(await this.#report(state, question, period, response, now, consented));
+    return "queued";
+  }
+
+  async #report(state, question, period, response, now, consented) {
+    const alone = period.kind === "once" || this.survey.batch === "question";
+    const together = (other) => !other.alone && other.survey === this.survey.id && other.period === period.key;
+    const shared = alone ? undefined : state.queue.find(together)?.notBefore;
+    const window = departureWindow(this.survey, question, now);
+    return {
+      survey: this.survey.id,
+      period: period.key,
+      question: question.id,
+      version: question.version,
+      alone,
+      segment: this.segment,
+      hash: question.wireHash,
+      response,
+      consented,
+      notBefore: shared ?? (await departure(period, now, window)),
+      closes: closes(question, period),
+    };
+  }
+
+  /** Enter a question version in the ledger, or say why it is refused. */
+  #spend(state, question) {
+    const { survey, id, version, hash, epsilon } = question;
+    const known = state.ledger.find(
+      (line) => line.survey === survey && line.question === id && line.version === version,
+    );
+    if (known !== undefined) {
+      if (known.hash !== hash) return "changed";
+      return known.erased ? "erased" : null;
+    }
+    const ceiling = [state.ceiling, this.survey.maxEpsilon].map(scaled).reduce((a, b) => (a < b ? a : b));
+    if (spent(state) + scaled(epsilon) > ceiling) return "ceiling";
+    state.ledger.push({ survey, question: id, version, hash, epsilon, erased: false });
+    return null;
+  }
+}

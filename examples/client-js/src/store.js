@@ -1,0 +1,185 @@
+/**
+ * What a device keeps: its secret, its person's decision, what it spent, what waits.
+ *
+ * One JSON text, replaced whole. What must never change: no field holds a true value, a secret is
+ * drawn for a new store and for a person who says yes after an erasure only, and what is spent
+ * stays spent.
+ */
+
+import { base64url, fromBase64url } from "./bytes.js";
+import { canonical, scaled } from "./decimals.js";
+import { DeniableError } from "./errors.js";
+import { date } from "./periods.js";
+
+const FORMAT = 1;
+const SECRET_BYTES = 32;
+
+/**
+ * @typedef {object} Queued
+ * @property {string} survey
+ * @property {string} period
+ * @property {string} question
+ * @property {number} version
+ * @property {boolean} alone travels by itself, under a pseudonym of its own
+ * @property {string | null} segment
+ * @property {string} hash as it travels
+ * @property {unknown} response in its wire form
+ * @property {boolean} consented recorded while reports might be sent; no other ever is
+ * @property {number} notBefore
+ * @property {number} closes
+ */
+
+/**
+ * @typedef {object} State
+ * @property {number} format
+ * @property {string | null} secret base64url; null before a yes, and once erased
+ * @property {"on" | "off" | null} consent what the person decided
+ * @property {string | null} decidedOn
+ * @property {string} ceiling the least max_epsilon this store ever saw
+ * @property {Array<{survey: string, question: string, version: number, hash: string, epsilon: string, erased: boolean}>} ledger
+ * @property {Array<{survey: string, question: string, version: number, period: string}>} answered
+ * @property {Queued[]} queue
+ * @property {Record<string, number>} since when each question with a default is known
+ * @property {import("./clock.js").Seen} clock
+ * @property {Record<string, number>} counts what became of answers and reports
+ */
+
+/** The lasting part of a client, in one of the storages. */
+export class Store {
+  #storage;
+  #ceiling;
+
+  /** @param {{load: Function, save: Function, exclusive: Function}} storage @param {string} ceiling */
+  constructor(storage, ceiling) {
+    this.#storage = storage;
+    this.#ceiling = ceiling;
+  }
+
+  /** @returns {Promise<State | null>} null if there never was a store */
+  read() {
+    return this.#storage.exclusive(() => this.#load());
+  }
+
+  /**
+   * Read the state, let it be changed, and keep it durably if it was; all or nothing.
+   * @template T
+   * @param {(state: State) => T | Promise<T>} change
+   * @returns {Promise<T>}
+   */
+  change(change) {
+    return this.#storage.exclusive(async () => {
+      const state = (await this.#load()) ?? fresh(this.#ceiling);
+      const before = JSON.stringify(state);
+      const result = await change(state);
+      const after = JSON.stringify(state);
+      if (after !== before) await this.#storage.save(after);
+      return result;
+    });
+  }
+
+  async #load() {
+    const text = await this.#storage.load();
+    return text === null ? null : parsed(text);
+  }
+}
+
+/** @param {string} ceiling @returns {State} */
+function fresh(ceiling) {
+  const decision = { secret: null, consent: null, decidedOn: null, ceiling };
+  const clock = { last: null, suspect: null };
+  return { format: FORMAT, ...decision, ledger: [], answered: [], queue: [], since: {}, clock, counts: {} };
+}
+
+/** @param {State} state @returns {Uint8Array} the secret, drawn if this store never had one */
+export function secretOf(state) {
+  if (state.secret === null) {
+    state.secret = base64url(crypto.getRandomValues(new Uint8Array(SECRET_BYTES)));
+  }
+  return fromBase64url(state.secret);
+}
+
+/** Whether the secret was destroyed: then none is drawn until the person says yes. */
+export const isErased = (state) => state.secret === null && state.ledger.length > 0;
+
+/** Lower the ceiling to a survey's. @param {State} state @param {string} maxEpsilon */
+export function lowerCeiling(state, maxEpsilon) {
+  if (scaled(maxEpsilon) < scaled(state.ceiling)) state.ceiling = maxEpsilon;
+}
+
+/** @param {State} state @returns {bigint} the sum of every epsilon in the ledger */
+export const spent = (state) => state.ledger.reduce((sum, line) => sum + scaled(line.epsilon), 0n);
+
+/** @param {State} state @returns {{epsilonSpent: string, epsilonCeiling: string}} */
+export const bill = (state) => ({ epsilonSpent: canonical(spent(state)), epsilonCeiling: state.ceiling });
+
+/**
+ * Store the person's yes. What was kept before it is thrown away, and its periods may be answered
+ * again; defaults are decided from now on.
+ * @param {State} state
+ * @param {number} now
+ */
+export function sayYes(state, now) {
+  if (state.consent !== "on") {
+    forgetUnconsented(state);
+    for (const key of Object.keys(state.since)) state.since[key] = now;
+  }
+  secretOf(state);
+  Object.assign(state, { consent: "on", decidedOn: date(now) });
+}
+
+/** Store the person's no, and erase what waits. @param {State} state @param {number} now */
+export function sayNo(state, now) {
+  Object.assign(state, { consent: "off", decidedOn: date(now), queue: [] });
+}
+
+/** Destroy the secret and all that waits; what was spent stays. @param {State} state @param {number} now */
+export function erase(state, now) {
+  sayNo(state, now);
+  for (const line of state.ledger) line.erased = true;
+  Object.assign(state, { secret: null, answered: [], since: {} });
+}
+
+/** Throw away the reports that were recorded without consent, as if they never had been. */
+export function forgetUnconsented(state) {
+  const kept = state.queue.filter((report) => !report.consented);
+  state.answered = state.answered.filter((mark) => !kept.some((report) => isSame(mark, report)));
+  state.queue = state.queue.filter((report) => report.consented);
+}
+
+/** Whether two marks, or a mark and a report, are of one question and period. */
+export const isSame = (a, b) =>
+  a.survey === b.survey && a.question === b.question && a.version === b.version && a.period === b.period;
+
+/** Add to the counts of what became of answers and reports. */
+export function count(state, name, n = 1) {
+  if (n > 0) state.counts[name] = (state.counts[name] ?? 0) + n;
+}
+
+/** @param {string} text @returns {State} */
+function parsed(text) {
+  let state = null;
+  try {
+    state = JSON.parse(text);
+  } catch {
+    // said below
+  }
+  if (Number.isInteger(state?.format) && state.format > FORMAT) {
+    throw new DeniableError("the store was written by a newer client; upgrade the app");
+  }
+  if (!isState(state)) throw new DeniableError("the store is damaged; put back a copy of it");
+  return state;
+}
+
+function isState(state) {
+  if (typeof state !== "object" || state === null || state.format !== FORMAT) return false;
+  const { secret, consent, ledger, answered, queue, since, clock, counts } = state;
+  const lists = [ledger, answered, queue].every((list) => Array.isArray(list) && list.every(isTable));
+  return (
+    (secret === null || (typeof secret === "string" && fromBase64url(secret)?.length === SECRET_BYTES)) &&
+    ["on", "off", null].includes(consent) && scaled(state.ceiling) !== null &&
+    lists && ledger.every((line) => scaled(line.epsilon) !== null) &&
+    [since, clock, counts].every(isTable)
+  );
+}
+
+const isTable = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
