@@ -204,7 +204,7 @@ class Client:
         """
         return self._do(lambda engine: engine.sent(), [])
 
-    def flush(self, force: bool = False, timeout: float | None = 1.0) -> Flushed:
+    def flush(self, force: bool = False, timeout: float = 1.0) -> Flushed:
         """Send what is due now, instead of waiting for the background thread to do it.
 
         Does nothing unless the person's answer is yes, nor while another process is sending, nor
@@ -213,12 +213,13 @@ class Client:
         Parameters
         ----------
         force : bool
-            Send everything, due or not; for tests and demonstrations, for it gives away when
-            answers were recorded.
-        timeout : float or None
-            Seconds it may take in all; None for as long as the collector takes to answer.
+            Send everything, due or not, however long it takes; for tests and demonstrations, for
+            it gives away when answers were recorded.
+        timeout : float
+            Seconds that sending what is due may take in all.
         """
-        return self._do(lambda engine: engine.flush(force=force, timeout=timeout), Flushed())
+        seconds = None if force else timeout
+        return self._do(lambda engine: engine.flush(force=force, timeout=seconds), Flushed())
 
     def opt_in(self) -> bool:
         """Store that the person said yes: what is recorded from now on will be sent.

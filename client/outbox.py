@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from deniable.protocol.derivation import pseudonym
 from deniable.protocol.draws import FreshDraws
@@ -29,9 +29,6 @@ from .replies import Verdict, judge, trouble
 from .status import Flushed
 from .store import Store
 from .transport import DEADLINE, Transport
-
-LONGEST_PAUSE = timedelta(hours=1)
-"""Between two attempts, whatever went wrong; a collector that asks for more gets more."""
 
 Group = tuple[str, str, int]
 """Period, and question and version of a report that travels alone: one pseudonym."""
@@ -80,7 +77,7 @@ class Outbox:
         self._thread_turn = threading.Lock()
         self._process_turn = UploadLock(db.path)
 
-    def flush(self, *, force: bool, timeout: float | None) -> Flushed:
+    def flush(self, *, force: bool, timeout: float | None = None) -> Flushed:
         """Send every parcel that is due, or all that waits, until the collector stops answering.
 
         Parameters
@@ -112,9 +109,9 @@ class Outbox:
         return delivery
 
     def earliest(self, now: datetime) -> datetime:
-        """Return the earliest next attempt; a clock that was set back does not postpone it."""
+        """Return the earliest next attempt, whichever process made the last one."""
         _, resume = self._store.uploads()
-        return now if resume is None else min(resume, now + LONGEST_PAUSE)
+        return now if resume is None else max(now, resume)
 
     def drop_closed(self) -> int:
         """Erase the reports that can never count any more; return how many."""
@@ -187,10 +184,7 @@ class Outbox:
         if verdict.action in ("keep", "pause"):
             total.held = total.failed = True
             self.paused = self.paused or verdict.action == "pause"
-            if verdict.not_before is not None:
-                with self._db.transaction():
-                    self._queue.hold(later(verdict.not_before, self._clock()))
-            self._pause(1)
+            self._pause(1, self._asked_for(verdict, reports[0].period))
             return
         self.paused = False
         states = {
@@ -209,12 +203,19 @@ class Outbox:
         total.sent += sent
         total.dropped += len(states) - sent
 
-    def _pause(self, failures: int) -> None:
+    def _asked_for(self, verdict: Verdict, period: str) -> datetime | None:
+        """Return when the collector wants to hear again: no later than the period closes."""
+        if verdict.not_before is None:
+            return None
+        moment = later(verdict.not_before, self._clock())
+        return min(moment, self._queue.last_close(period) or moment)
+
+    def _pause(self, failures: int, asked: datetime | None = None) -> None:
         """Let no process try again too soon after a failure; a success ends that."""
         before, _ = self._store.uploads()
         if failures:
-            pause = backoff(before + failures)
-            self._store.note_uploads(before + failures, self._clock() + pause)
+            resume = self._clock() + backoff(before + failures)
+            self._store.note_uploads(before + failures, max(resume, asked or resume))
         elif before:
             self._store.note_uploads(0, None)
 

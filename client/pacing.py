@@ -7,6 +7,7 @@ What must never change: a departure never depends on when something was recorded
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from deniable.protocol.draws import FreshDraws
@@ -56,7 +57,9 @@ def later(not_before: datetime, now: datetime) -> datetime:
     By half a minute at least, so that devices told the same do not all come back at once.
     """
     tenth = min((not_before - now) / 10, timedelta(hours=1))
-    return max(not_before, now) + uniform(max(tenth, timedelta(seconds=30)))
+    with suppress(OverflowError):
+        return max(not_before, now) + uniform(max(tenth, timedelta(seconds=30)))
+    return not_before
 
 
 def to_seconds(moment: datetime) -> int:

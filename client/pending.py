@@ -137,11 +137,11 @@ class Queue:
             self._journal.settle(number, period, "period_closed")
         return self._db.write(f"DELETE FROM queue WHERE {which}", *values)  # noqa: S608
 
-    def hold(self, until: datetime) -> None:
-        """Let nothing that waits leave before ``until``, or its close if that is sooner."""
-        sql = f"""UPDATE queue SET not_before = max(not_before, min(closes, ?))
-            WHERE {_MINE}"""  # noqa: S608
-        self._db.write(sql, to_seconds(until), self._survey)
+    def last_close(self, period: str) -> datetime | None:
+        """Return when the last report of a period can count no more."""
+        sql = f"SELECT max(closes) FROM queue WHERE {_MINE} AND period = ?"  # noqa: S608
+        ((closes,),) = self._db.rows(sql, self._survey, period)
+        return None if closes is None else from_seconds(closes)
 
     def waiting(self) -> int:
         """Return how many reports wait."""

@@ -186,6 +186,8 @@ class Store:
             with self._db.transaction():
                 values = (_seconds(after.latest) or 0, _seconds(after.odd))
                 self._db.write("UPDATE device SET latest = ?, odd = ?", *values)
+                if believed and odd is not None:
+                    self._db.write("UPDATE device SET failures = 0, resume = NULL")
         return believed
 
     def keep_responses(self, keep: bool) -> None:

@@ -29,6 +29,10 @@ _MEMORY = Path("/dev/shm")
 if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 4 << 30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
+# In such an environment every client is off; tests that mean that say so.
+for name in ("CI", "DO_NOT_TRACK", "DENIABLE"):
+    os.environ.pop(name, None)
+
 # A shell that runs the suite in the background, or nohup, has these ignored, and every process the
 # tests start would inherit that.
 if threading.current_thread() is threading.main_thread():

@@ -47,10 +47,10 @@ def tail(k: Numbers, n: Numbers, p: Numbers, q: Numbers) -> Array:
     """Return ``P(X >= k)`` for X ~ Bin(n, p); q = 1 - p is given with all its digits."""
     k, n, p, q = _arrays(k, n, p, q)
     inside = (k >= 1) & (k <= n)
-    above, rest = np.where(inside, k, 1.0), np.where(inside, n - k + 1, 1.0)
-    rare = betainc(above, rest, np.minimum(p, 0.5))
-    common = betaincc(rest, above, np.minimum(q, 0.5))
-    return np.where(inside, np.where(p <= 0.5, rare, common), np.where(k < 1, 1.0, 0.0))
+    found = np.where(k < 1, 1.0, 0.0)
+    betainc(k, n - k + 1, p, out=found, where=inside & (p <= 0.5))
+    betaincc(n - k + 1, k, q, out=found, where=inside & (p > 0.5))
+    return found
 
 
 def mass(k: Numbers, n: Numbers, p: Numbers, q: Numbers) -> Array:

@@ -120,7 +120,7 @@ class Probe:
         now = datetime.fromisoformat(moment)
         clock = rehearsal.Hand(now)
         with Client(
-            self._survey, rehearsal.NOWHERE, store, "on", strict=True, _clock=clock
+            self._survey, rehearsal.NOWHERE, store, "on", strict=True, _clock=clock, _environ={}
         ) as client:
             for name, value in self._values(answers).items():
                 client.record(name, value)

@@ -123,7 +123,13 @@ class Lifetime:
     def _answer(self, line: _Line, day: Day) -> None:
         if line.client is None:
             line.client = Client(
-                self._survey, self._url, line.store, "on", strict=True, _clock=self._clock
+                self._survey,
+                self._url,
+                line.store,
+                "on",
+                strict=True,
+                _clock=self._clock,
+                _environ={},
             )
         for name, value in day.answers.items():
             line.client.record(name, value)

@@ -100,7 +100,7 @@ def live(survey: Survey, store: Path, days: Sequence[Values]) -> dict[str, list[
     when = moments(survey, len(days))
     clock = Hand(when[0])
     reports: dict[str, list[Any]] = {name: [] for values in days for name in values}
-    with Client(survey, NOWHERE, store, "ask", strict=True, _clock=clock) as client:
+    with Client(survey, NOWHERE, store, "ask", strict=True, _clock=clock, _environ={}) as client:
         for clock.now, values in zip(when, days, strict=True):
             for name, value in values.items():
                 client.record(name, value)

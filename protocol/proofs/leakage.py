@@ -16,19 +16,29 @@ says how a number was found, and where none was found it is None.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from fractions import Fraction
+from collections.abc import Callable
 from functools import partial
 
 from ..draws import Draws
 from ..exact import SCALE
-from ..mechanisms.base import Law, Mechanism
+from ..mechanisms.base import Mechanism
 from ..response import Response
 from .bits import BitLaws, NotIndependent, patterns, read_bits
 from .branches import TooManyBranches, outcomes
 from .sets import read_sets
 from .symbols import walk_symbols
-from .walks import Allowance, Keys, Leakage, Ratio, Unclear, keys_of, largest_ratio, most_of, spread
+from .walks import (
+    Allowance,
+    Keys,
+    Leakage,
+    Ratio,
+    Unclear,
+    composed,
+    keys_of,
+    largest_ratio,
+    most_of,
+    spread,
+)
 
 _LEAVES = 20_000
 _MANY_LAWS = 40_000
@@ -86,17 +96,8 @@ def _every_branch(mechanism: Mechanism, keys: Keys) -> Leakage:
         outputs = {output for law in laws for output in law}
         again = {s: allowance.walk(partial(mechanism.instant, s)) for s in outputs}
         permanent.append(largest_ratio(laws))
-        report.append(largest_ratio([_compose(law, again) for law in laws]))
+        report.append(largest_ratio(composed(laws, again)))
     return Leakage(most_of(permanent), most_of(report), "every branch of the code")
-
-
-def _compose(first: Law, again: Mapping[Response, Law]) -> Law:
-    """Return the law of a report whose permanent response has the law ``first``."""
-    law: Law = {}
-    for permanent, mass in first.items():
-        for response, chance in again[permanent].items():
-            law[response] = law.get(response, Fraction(0)) + mass * chance
-    return law
 
 
 def _bits(mechanism: Mechanism, keys: Keys) -> Leakage:

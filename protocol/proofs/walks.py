@@ -7,6 +7,7 @@ None, and never a large number.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -105,6 +106,32 @@ class Allowance:
         law = outcomes(counted, self.leaves)
         self.leaves -= visited
         return law
+
+
+def composed(laws: Sequence[Law], again: Mapping[Response, Law]) -> list[Law]:
+    """Return for each law of a permanent response that of a report built on it.
+
+    Summed in whole numbers over one denominator: fractions would be reduced at every step.
+    """
+    one, two = _denominator(laws), _denominator(again.values())
+    chances = {s: _numerators(law, two) for s, law in again.items()}
+    found = []
+    for law in laws:
+        sums: Counter[Response] = Counter()
+        for permanent, mass in _numerators(law, one).items():
+            for response, chance in chances[permanent].items():
+                sums[response] += mass * chance
+        found.append({response: Fraction(total, one * two) for response, total in sums.items()})
+    return found
+
+
+def _denominator(laws: Iterable[Law]) -> int:
+    """Return what all probabilities are multiples of one part of."""
+    return math.lcm(*(mass.denominator for law in laws for mass in law.values()))
+
+
+def _numerators(law: Law, whole: int) -> dict[Response, int]:
+    return {y: mass.numerator * (whole // mass.denominator) for y, mass in law.items()}
 
 
 def largest_ratio(laws: Sequence[Law]) -> Ratio:

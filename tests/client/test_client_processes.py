@@ -26,7 +26,7 @@ from client_kit import (
     survey_file,
 )
 
-from deniable.client import schema, transport
+from deniable.client import database, transport
 
 SIDES = [f"side {number}" for number in range(64)]
 MANY = survey({"linkable": True}, **{f"q{n}": choice(*SIDES, epsilon=1) for n in range(40)})
@@ -324,7 +324,7 @@ def held(store: Path) -> Iterator[None]:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "_BUSY_SECONDS", 0.2)
+    monkeypatch.setattr(database, "_PATIENCE", 0.2)
 
 
 @pytest.mark.usefixtures("impatient")

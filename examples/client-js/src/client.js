@@ -3,7 +3,7 @@
  */
 
 import { believed } from "./clock.js";
-import { BusyStore, DeniableError } from "./errors.js";
+import { BusyStore, DeniableError, StoreError } from "./errors.js";
 import { Outbox } from "./outbox.js";
 import { Recorder } from "./recorder.js";
 import { bill, count, erase, forgetUnconsented, isErased, lowerCeiling, sayNo, sayYes, secretOf, Store } from "./store.js";
@@ -73,7 +73,6 @@ export class Client {
       const known = parts.survey.questions.get(question);
       const symbol = this.#encoded(parts.survey, known, question, value);
       const outcome = await this.#changing(async (state, consent) => {
-        if (consent === "off") return "off";
         const now = this.#clock();
         if (!believed(state.clock, now)) return "clock";
         await parts.recorder.decideDefaults(state, now, consent === "on");
@@ -105,7 +104,7 @@ export class Client {
   /** Store that the person said yes: what is recorded from now on will be sent. @returns {Promise<boolean>} */
   async optIn() {
     const stored = await this.#guarded(async (parts) => {
-      await parts.store.change((state) => sayYes(state, this.#clock()));
+      await parts.store.change((state) => sayYes(state, this.#clock(), this.#consent(state) === "on"));
       this.#decision = null;
       this.#wake();
       return true;
@@ -125,7 +124,7 @@ export class Client {
 
   /** @returns {Promise<Status>} what the client does, did, and why not */
   async status() {
-    const state = await this.#guarded(async ({ store }) => (await store.read()) ?? {});
+    const state = await this.#guarded(({ store }) => (this.#veto === null ? store.read() : null));
     const { sent = 0, ...dropped } = added(state?.counts ?? {}, this.#counts);
     const consent = this.#consent(state ?? null);
     return {
@@ -178,7 +177,6 @@ export class Client {
   /** Bring the store up to date; a client that is off makes none and changes none. */
   async #prepare() {
     return this.#changing(async (state, consent) => {
-      if (consent === "off") return "off";
       lowerCeiling(state, this.#parts.survey.maxEpsilon);
       if (consent === "on") forgetUnconsented(state);
       if (!isErased(state)) secretOf(state);
@@ -190,8 +188,14 @@ export class Client {
     });
   }
 
-  #changing(change) {
-    return this.#parts.store.change((state) => change(state, this.#consent(state)));
+  /** Change the store under what holds now; a client that is off does not touch it. */
+  async #changing(change) {
+    const { store } = this.#parts;
+    if (this.#veto !== null || this.#consent(await store.read()) === "off") return "off";
+    return store.change((state) => {
+      const consent = this.#consent(state);
+      return consent === "off" ? "off" : change(state, consent);
+    });
   }
 
   #encoded(survey, known, question, value) {
@@ -221,6 +225,7 @@ export class Client {
     this.#parts?.transport.abandon();
     const stored = await this.#guarded(async ({ store }) => {
       await store.change((state) => say(state, this.#clock()));
+      this.#decision = null;
       return true;
     });
     return stored === true;
@@ -266,10 +271,10 @@ export class Client {
     try {
       return await act(this.#parts);
     } catch (error) {
-      const known = error instanceof DeniableError;
+      const mistake = error instanceof DeniableError && !(error instanceof StoreError);
       if (error instanceof BusyStore) this.#refuse("busy");
-      else if (this.#parts === null || !isMistake(error)) this.#shut(known ? error.message : `the store failed (${error.code ?? error.name})`);
-      if (this.#strict && known) throw error;
+      else if (this.#parts === null || !mistake) this.#shut(inWords(error));
+      if (this.#strict && mistake) throw error;
       return undefined;
     }
   }
@@ -281,5 +286,9 @@ export class Client {
     this.#reason = this.#reason || reason;
   }
 }
+
+/** What went wrong, in words that hold nothing of the store. */
+const inWords = (error) =>
+  error instanceof DeniableError ? error.message : `the store failed (${String(error?.code ?? error?.name)})`;
 
 const added = (a, b) => Object.entries(b).reduce((sum, [name, n]) => ({ ...sum, [name]: (sum[name] ?? 0) + n }), a);

@@ -1,11 +1,19 @@
-/** What goes wrong. No message ever holds an answer, a pseudonym, an address or a response. */
+/**
+ * What goes wrong. No message ever holds an answer, a pseudonym, an address or a response.
+ *
+ *     DeniableError      a mistake of the app
+ *     └── StoreError     the store is of no use in this run
+ *         └── BusyStore  another process or tab is writing; the next attempt may succeed
+ */
 
-/** A mistake of the app, or a store that cannot be used. */
 export class DeniableError extends Error {
   name = "DeniableError";
 }
 
-/** Another process or tab held the store for too long; the next attempt may succeed. */
-export class BusyStore extends DeniableError {
+export class StoreError extends DeniableError {
+  name = "StoreError";
+}
+
+export class BusyStore extends StoreError {
   name = "BusyStore";
 }

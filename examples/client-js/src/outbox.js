@@ -12,14 +12,17 @@ import { deviceName } from "./derivation.js";
 import { freshDraws } from "./draws.js";
 import { uniform } from "./pacing.js";
 import { judge, trouble } from "./replies.js";
+import { Turns } from "./turns.js";
 import { count, isSame, secretOf } from "./store.js";
 
 const JITTER = 60_000;
+const NOTHING = { sent: 0, dropped: 0, held: false, failed: false };
 
 /** Sends what is due to one collector. */
 export class Outbox {
   paused = false;
   trouble = "";
+  #turns = new Turns();
 
   /**
    * @param {string} survey
@@ -36,24 +39,29 @@ export class Outbox {
    * Send every parcel that is due, or all that waits, until the collector stops answering.
    * @param {{force: boolean, milliseconds: number}} how
    */
-  async flush({ force, milliseconds }) {
-    const [total, tried, until] = [{ sent: 0, dropped: 0, held: false, failed: false }, new Set(), Date.now() + milliseconds];
-    total.dropped += await this.dropClosed();
-    while (!total.failed && Date.now() < until && (force || !this.paused)) {
-      const parcel = await this.#next(force, tried);
-      if (parcel === null) break;
-      tried.add(parcel.group);
-      await this.#deliver(parcel, total, until);
-    }
-    return total;
+  flush({ force, milliseconds }) {
+    return this.#turns.run(async () => {
+      const total = { ...NOTHING, dropped: await this.dropClosed() };
+      const tried = new Set();
+      const until = Date.now() + milliseconds;
+      while (!total.failed && Date.now() < until && (force || !this.paused)) {
+        const parcel = await this.#next(force, tried);
+        if (parcel === null) break;
+        tried.add(parcel.group);
+        await this.#deliver(parcel, total, until);
+      }
+      return total;
+    });
   }
 
   /** Send one parcel that is due, any of them. */
-  async sendOne() {
-    const total = { sent: 0, dropped: await this.dropClosed(), held: false, failed: false };
-    const parcel = this.paused ? null : await this.#next(false, new Set());
-    if (parcel !== null) await this.#deliver(parcel, total, Infinity);
-    return total;
+  sendOne() {
+    return this.#turns.run(async () => {
+      const total = { ...NOTHING, dropped: await this.dropClosed() };
+      const parcel = this.paused ? null : await this.#next(false, new Set());
+      if (parcel !== null) await this.#deliver(parcel, total, Infinity);
+      return total;
+    });
   }
 
   /** Erase the reports that can never count any more. @returns {Promise<number>} */

@@ -8,7 +8,7 @@
 
 import { base64url, fromBase64url } from "./bytes.js";
 import { canonical, scaled } from "./decimals.js";
-import { DeniableError } from "./errors.js";
+import { StoreError } from "./errors.js";
 import { date } from "./periods.js";
 
 const FORMAT = 1;
@@ -55,9 +55,9 @@ export class Store {
     this.#ceiling = ceiling;
   }
 
-  /** @returns {Promise<State | null>} null if there never was a store */
+  /** Look, without waiting for anybody: a store is replaced whole. @returns {Promise<State | null>} null if there never was one */
   read() {
-    return this.#storage.exclusive(() => this.#load());
+    return this.#load();
   }
 
   /**
@@ -117,9 +117,10 @@ export const bill = (state) => ({ epsilonSpent: canonical(spent(state)), epsilon
  * again; defaults are decided from now on.
  * @param {State} state
  * @param {number} now
+ * @param {boolean} consented whether reports were sent already
  */
-export function sayYes(state, now) {
-  if (state.consent !== "on") {
+export function sayYes(state, now, consented) {
+  if (!consented) {
     forgetUnconsented(state);
     for (const key of Object.keys(state.since)) state.since[key] = now;
   }
@@ -164,9 +165,9 @@ function parsed(text) {
     // said below
   }
   if (Number.isInteger(state?.format) && state.format > FORMAT) {
-    throw new DeniableError("the store was written by a newer client; upgrade the app");
+    throw new StoreError("the store was written by a newer client; upgrade the app");
   }
-  if (!isState(state)) throw new DeniableError("the store is damaged; put back a copy of it");
+  if (!isState(state)) throw new StoreError("the store is damaged; put back a copy of it");
   return state;
 }
 

@@ -48,13 +48,17 @@ export class Transport {
    */
   async post(body, ticket, milliseconds = DEADLINE) {
     if (ticket.aborted) return nothing("");
-    const deadline = AbortSignal.timeout(Math.min(milliseconds, DEADLINE));
+    const exchange = new AbortController();
+    const end = () => exchange.abort();
+    const timer = setTimeout(end, Math.min(milliseconds, DEADLINE));
+    timer.unref?.();
+    ticket.addEventListener("abort", end);
     try {
       const response = await fetch(this.#url, {
         method: "POST",
         headers: this.#headers,
         body,
-        signal: either(ticket, deadline),
+        signal: exchange.signal,
         cache: "no-store",
         credentials: "omit",
         redirect: "error",
@@ -63,23 +67,17 @@ export class Transport {
       const text = await bounded(response);
       return { status: response.status, body: text, retryAfter: response.headers.get("Retry-After"), failure: "" };
     } catch {
-      return nothing(ticket.aborted ? "" : deadline.aborted ? "timed out" : "no connection");
+      if (ticket.aborted) return nothing("");
+      return nothing(exchange.signal.aborted ? "timed out" : "no connection");
+    } finally {
+      clearTimeout(timer);
+      ticket.removeEventListener("abort", end);
     }
   }
 }
 
 /** @param {string} failure @returns {import("./replies.js").Reply} */
 const nothing = (failure) => ({ status: 0, body: "", retryAfter: null, failure });
-
-/** AbortSignal.any, which not every browser has. */
-function either(...signals) {
-  const one = new AbortController();
-  for (const signal of signals) {
-    if (signal.aborted) one.abort();
-    signal.addEventListener("abort", () => one.abort(), { once: true, signal: one.signal });
-  }
-  return one.signal;
-}
 
 /** The body of a reply, or nothing if it is longer than any honest one. */
 async function bounded(response) {

@@ -8,19 +8,22 @@ import { open, mkdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
 import { BusyStore } from "../errors.js";
+import { Turns } from "../turns.js";
 
-const STALE = 10_000;
-const PATIENCE = 2_000;
+const STALE = 10_000; // age of a lock whose process was killed
+const PATIENCE = 2_000; // longest wait for another process
 const POLL = 10;
 
 export class FileStorage {
   #path;
   #lock;
+  #patience;
   #token = "";
-  #turn = Promise.resolve();
+  #turns = new Turns();
 
-  /** @param {string} path */
-  constructor(path) {
+  /** @param {string} path @param {{patience?: number}} [settings] milliseconds */
+  constructor(path, { patience = PATIENCE } = {}) {
+    this.#patience = patience;
     this.#path = resolve(path);
     this.#lock = `${this.#path}.lock`;
   }
@@ -49,7 +52,7 @@ export class FileStorage {
    * @returns {Promise<T>}
    */
   exclusive(act) {
-    const done = this.#turn.then(async () => {
+    return this.#turns.run(async () => {
       await this.#acquire();
       try {
         return await act();
@@ -57,14 +60,12 @@ export class FileStorage {
         await this.#release();
       }
     });
-    this.#turn = done.then(() => {}, () => {});
-    return done;
   }
 
   async #acquire() {
     await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
     this.#token = randomBytes(16).toString("hex");
-    const until = Date.now() + PATIENCE;
+    const until = Date.now() + this.#patience;
     while (!(await created(this.#lock, this.#token))) {
       if (await this.#breakStale()) continue;
       if (Date.now() > until) throw new BusyStore("another process is using the store; try again");

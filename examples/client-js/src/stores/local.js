@@ -5,6 +5,9 @@
  * browser has Web Locks, tabs wait for each other.
  */
 
+import { Turns } from "../turns.js";
+
+/** @type {Map<string, Turns>} of stores where the browser has no locks */
 const turns = new Map();
 
 export class LocalStorage {
@@ -38,8 +41,7 @@ export class LocalStorage {
   exclusive(act) {
     const locks = globalThis.navigator?.locks;
     if (locks) return locks.request(this.#key, act);
-    const done = (turns.get(this.#key) ?? Promise.resolve()).then(act);
-    turns.set(this.#key, done.then(() => {}, () => {}));
-    return done;
+    if (!turns.has(this.#key)) turns.set(this.#key, new Turns());
+    return turns.get(this.#key).run(act);
   }
 }

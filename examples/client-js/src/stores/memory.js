@@ -1,8 +1,10 @@
 /** A store that is forgotten with the process: for tests. Each is a device of its own. */
 
+import { Turns } from "../turns.js";
+
 export class MemoryStorage {
   #text;
-  #turn = Promise.resolve();
+  #turns = new Turns();
 
   /** @param {string | null} [text] what an earlier one held */
   constructor(text = null) {
@@ -20,14 +22,12 @@ export class MemoryStorage {
   }
 
   /**
-   * Run something while nobody else uses the store.
+   * Run something while nobody else writes to the store.
    * @template T
    * @param {() => Promise<T>} act
    * @returns {Promise<T>}
    */
   exclusive(act) {
-    const done = this.#turn.then(act);
-    this.#turn = done.then(() => {}, () => {});
-    return done;
+    return this.#turns.run(act);
   }
 }

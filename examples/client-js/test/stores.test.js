@@ -1,0 +1,124 @@
+/** Where a device's secret is kept: whole, private, and never drawn twice. */
+
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { LocalStorage, MemoryStorage } from "../src/index.js";
+import { FileStorage } from "../src/stores/file.js";
+import { clockAt, DAY, NOON, open, stored, surveyOf } from "./kit.js";
+
+/** What a browser's localStorage does, with a quota. */
+function browserStorage(quota = Infinity) {
+  const items = new Map();
+  return {
+    getItem: (key) => items.get(key) ?? null,
+    setItem: (key, text) => {
+      if (text.length > quota) throw new DOMException("full", "QuotaExceededError");
+      items.set(key, String(text));
+    },
+  };
+}
+
+function folder(t) {
+  const path = mkdtempSync(join(tmpdir(), "deniable-"));
+  t.after(() => rmSync(path, { recursive: true }));
+  return path;
+}
+
+/** Every storage, and how the same one is opened again. */
+const STORAGES = {
+  memory: () => {
+    const store = new MemoryStorage();
+    return () => store;
+  },
+  browser: () => {
+    const storage = browserStorage();
+    return () => new LocalStorage("acme", storage);
+  },
+  file: (t) => {
+    const path = join(folder(t), "state", "acme.json");
+    return () => new FileStorage(path);
+  },
+};
+
+for (const [name, make] of Object.entries(STORAGES)) {
+  test(`${name}: one secret and one answer, whoever opens it and however often`, async (t) => {
+    const again = make(t);
+    const clients = await Promise.all(Array.from({ length: 5 }, () => open({ store: again(), consent: "on" })));
+    await Promise.all(clients.flatMap((client) => [client.record("coin", true), client.record("coin", false)]));
+    const { secret, queue, ledger } = await stored(again());
+    assert.deepEqual([queue.length, ledger.length], [1, 1]);
+    await Promise.all(clients.map((client) => client.close()));
+    const next = await open({ store: again(), clock: clockAt(NOON + DAY), consent: "on" });
+    await next.record("coin", true);
+    assert.equal((await stored(again())).secret, secret);
+    assert.equal((await stored(again())).queue.length, 2);
+  });
+
+  test(`${name}: what is no store is left alone, and the client is silent`, async (t) => {
+    for (const text of ["", "{}", '{"format": 2}', "not JSON"]) {
+      const store = make(t)();
+      await store.exclusive(() => store.save(text));
+      const client = await open({ store, consent: "on" });
+      await client.record("coin", true);
+      assert.equal((await client.status()).state, "silent");
+      assert.equal(await store.load(), text);
+    }
+  });
+}
+
+test("a file is private, whole, and alone in its folder", async (t) => {
+  const path = join(folder(t), "acme.json");
+  const client = await open({ store: new FileStorage(path), consent: "on" });
+  await client.record("coin", true);
+  await client.close();
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+  assert.deepEqual(readdirSync(join(path, "..")), ["acme.json"]);
+  writeFileSync(path, "");
+  const silent = await open({ store: new FileStorage(path), consent: "on" });
+  assert.equal((await silent.status()).state, "silent");
+  assert.equal(readFileSync(path, "utf8"), "");
+});
+
+test("a lock that a killed process left is taken over, a fresh one is not", async (t) => {
+  const path = join(folder(t), "acme.json");
+  writeFileSync(`${path}.lock`, "other");
+  const store = new FileStorage(path, { patience: 20 });
+  await assert.rejects(store.exclusive(async () => {}), { name: "BusyStore" });
+  utimesSync(`${path}.lock`, 1, 1);
+  assert.equal(await store.exclusive(async () => "mine"), "mine");
+  assert.deepEqual(readdirSync(join(path, "..")), []);
+});
+
+test("a store that lost its lock writes nothing", async (t) => {
+  const path = join(folder(t), "acme.json");
+  const store = new FileStorage(path);
+  await assert.rejects(
+    store.exclusive(async () => {
+      writeFileSync(`${path}.lock`, "other");
+      await store.save("text");
+    }),
+    { name: "BusyStore" },
+  );
+  assert.deepEqual(readdirSync(join(path, "..")), ["acme.json.lock"]);
+});
+
+test("a full browser storage silences the client and the app goes on", async () => {
+  const store = new LocalStorage("acme", browserStorage(10));
+  const client = await open({ store, consent: "on" });
+  await client.record("coin", true);
+  const { state, reason } = await client.status();
+  assert.equal(state, "silent");
+  assert.match(reason, /^the store failed/);
+});
+
+test("no store holds a true value", async () => {
+  const store = new MemoryStorage();
+  const client = await open({ store, survey: surveyOf(["plan", "bits"]), consent: "on" });
+  await client.record("plan", "personal");
+  await client.record("bits", "side 7");
+  assert.doesNotMatch(await store.load(), /personal|side/);
+});
