@@ -102,6 +102,18 @@ class Database:
             except sqlite3.Error as exc:
                 raise fault(exc) from exc
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let every query inside see the same moment; whoever writes meanwhile waits."""
+        with self.lock:
+            db = self._connection()
+            db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+
     def rows(self, sql: str, *values: object) -> list[Any]:
         """Run a query."""
         with self.lock:

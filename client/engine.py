@@ -27,7 +27,7 @@ from .recorder import Answer, Outcome, Recorder, UnknownQuestion, expired
 from .sealing import Sealer
 from .status import Flushed, Preview, Sent, Status
 from .store import Consent, Device, Store
-from .transport import Transport
+from .transport import Carrier
 from .uploader import Uploader
 from .writer import Writer
 
@@ -59,12 +59,16 @@ class Setting:
 
 
 class Engine:
-    """One survey, one store, one collector."""
+    """One survey, one store, one collector.
+
+    With a store in memory it starts no thread: ``wait`` is as if it were true, and only a flush
+    sends.
+    """
 
     def __init__(
         self,
         setting: Setting,
-        transport: Transport,
+        transport: Carrier,
         db: Database,
         on_fault: Callable[[Exception], None],
     ) -> None:
@@ -111,7 +115,7 @@ class Engine:
         known = self._recorder.known(answer)
         if known is not None and not self._recorder.news(answer.now):
             self._note([known])
-        elif wait:
+        elif wait or self._db.path is None:
             self._note(self._write([answer]))
         else:
             self._writer.put(answer)
@@ -332,7 +336,7 @@ class Engine:
     def _next_step(self) -> None:
         """Let what waits be sent, or without consent, throw away what no longer counts."""
         if self._consent == "on":
-            if self._queue.waiting():
+            if self._db.path is not None and self._queue.waiting():
                 self._uploader.wake()
         else:
             self._outbox.drop_closed()

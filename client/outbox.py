@@ -16,11 +16,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from deniable.protocol.derivation import pseudonym
 from deniable.protocol.draws import FreshDraws
-from deniable.protocol.report import device_name
 
-from .bodies import bodies
+from .bodies import Group, bodies, device_of, grouped
 from .database import Database
 from .lock import UploadLock
 from .pacing import Clock, backoff, later
@@ -28,10 +26,7 @@ from .pending import Queue, Queued
 from .replies import Verdict, judge, trouble
 from .status import Flushed
 from .store import Store
-from .transport import DEADLINE, Transport
-
-Group = tuple[str, str, int]
-"""Period, and question and version of a report that travels alone: one pseudonym."""
+from .transport import DEADLINE, Carrier
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +58,7 @@ class Outbox:
         db: Database,
         store: Store,
         queue: Queue,
-        transport: Transport,
+        transport: Carrier,
         clock: Clock,
     ) -> None:
         self.paused = False
@@ -155,17 +150,13 @@ class Outbox:
         reports = self._queue.due(None if force else self._clock())
         if device.consent != "on" or device.secret is None:
             return None
-        groups: dict[Group, list[Queued]] = {}
-        for report in reports:
-            groups.setdefault(_group(report), []).append(report)
+        groups = grouped(reports)
         waiting = [group for group in groups if group not in tried]
         if not waiting:
             return None
         group = waiting[FreshDraws().below(len(waiting))]
-        period, question, version = group
-        alone = (question, version) if question else None
-        name = pseudonym(device.secret, self._survey, period, alone)
-        return Parcel(group, device_name(name), tuple(groups[group]), ticket)
+        name = device_of(device.secret, self._survey, group)
+        return Parcel(group, name, tuple(groups[group]), ticket)
 
     def _deliver(self, parcel: Parcel, total: Delivery, until: float) -> None:
         with closing(self._transport.connection()) as connection:
@@ -218,9 +209,3 @@ class Outbox:
             self._store.note_uploads(before + failures, max(resume, asked or resume))
         elif before:
             self._store.note_uploads(0, None)
-
-
-def _group(report: Queued) -> Group:
-    if report.alone:
-        return report.period, report.question, report.version
-    return report.period, "", 0

@@ -143,6 +143,14 @@ class Queue:
         ((closes,),) = self._db.rows(sql, self._survey, period)
         return None if closes is None else from_seconds(closes)
 
+    def window(self, report: Queued) -> tuple[datetime, datetime]:
+        """Return from when a report may leave, and from when it can count no more."""
+        sql = """SELECT not_before, closes FROM queue JOIN ledger USING (number)
+            WHERE survey = ? AND question = ? AND version = ? AND period = ?"""
+        name = (report.question, report.version, report.period)
+        ((not_before, closes),) = self._db.rows(sql, self._survey, *name)
+        return from_seconds(not_before), from_seconds(closes)
+
     def waiting(self) -> int:
         """Return how many reports wait."""
         sql = f"SELECT count(*) FROM queue WHERE {_MINE}"  # noqa: S608

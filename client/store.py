@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
@@ -164,13 +165,19 @@ class Store:
         Where the id is unknown, nothing can be said, and nothing is said.
         """
         ((secret, known),) = self._db.rows("SELECT secret, machine FROM device")
-        if secret is None or machine_id is None:
-            return True
-        mark = machine.mark(secret, machine_id)
-        if known is None:
+        if known is None and secret is not None and machine_id is not None:
             with self._db.transaction():
+                mark = machine.mark(secret, machine_id)
                 self._db.write("UPDATE device SET machine = ?", mark)
-        return known in (None, mark)
+            return True
+        return not self.is_clone(machine_id)
+
+    def is_clone(self, machine_id: bytes | None) -> bool:
+        """Return whether the store was made on another machine than the one with this id."""
+        ((secret, known),) = self._db.rows("SELECT secret, machine FROM device")
+        if secret is None or known is None or machine_id is None:
+            return False
+        return bool(known != machine.mark(secret, machine_id))
 
     def forget_machine(self) -> None:
         """Take the machine on which an app next starts for this store's; a transaction."""
@@ -189,6 +196,11 @@ class Store:
                 if believed and odd is not None:
                     self._db.write("UPDATE device SET failures = 0, resume = NULL")
         return believed
+
+    def held_since(self) -> datetime | None:
+        """Return since when the clock has shown a time that cannot be; None if it does not."""
+        ((odd,),) = self._db.rows("SELECT odd FROM device")
+        return _moment(odd)
 
     def keep_responses(self, keep: bool) -> None:
         """Keep the responses that are sent from now on, or erase those kept; a transaction."""
@@ -213,7 +225,7 @@ class Store:
         sql = """SELECT survey, question, version, number, hash, epsilon, erased, about, answers
             FROM ledger ORDER BY survey, question, version"""
         return [
-            Spent(*key, _decimal(epsilon), bool(erased), json.loads(told), answers)
+            Spent(*key, _decimal(epsilon), bool(erased), _told(told), answers)
             for *key, epsilon, erased, told, answers in self._db.rows(sql)
         ]
 
@@ -299,6 +311,7 @@ def about(question: Question) -> dict[str, Any]:
         "period": question.period,
         "mechanism": mechanism.name,
         "k": mechanism.k,
+        "classes": mechanism.classes,
         "epsilon_first": None if first is None else canonical(first),
         **support,
     }
@@ -314,6 +327,14 @@ def _moment(seconds: int | None) -> datetime | None:
 
 def _seconds(moment: datetime | None) -> int | None:
     return None if moment is None else to_seconds(moment)
+
+
+def _told(text: object) -> dict[str, Any]:
+    """Read what the person is told; a note that nobody can read is none."""
+    with suppress(TypeError, ValueError):
+        told = json.loads(text)  # type: ignore[arg-type]
+        return told if isinstance(told, dict) else {}
+    return {}
 
 
 def _decimal(text: object) -> Decimal:

@@ -69,9 +69,12 @@ CREATE TABLE sealed (number INTEGER PRIMARY KEY, key TEXT NOT NULL);
 NAMES = {"answered", "counters", "device", "ledger", "queue", "sealed", "seen"}
 
 
+_NUMBERS = 1 << 16
+
+
 def draw_number(taken: Container[int]) -> int:
     """Draw a number for a question version that no other has."""
-    while True:
-        drawn = 1 + FreshDraws().below(2**16)
-        if drawn not in taken:
-            return drawn
+    drawn = 1 + FreshDraws().below(_NUMBERS)
+    while drawn in taken:
+        drawn = drawn % _NUMBERS + 1
+    return drawn

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from deniable.protocol.errors import ParameterError
@@ -39,8 +39,30 @@ _HEADERS = {
 }
 
 
+class Carrier(Protocol):
+    """What takes bodies to a collector, one at a time: over HTTP, or in an app's tests nowhere."""
+
+    def connection(self) -> Any:
+        """Return what one pseudonym's bodies are posted over; it has a ``close()``."""
+
+    def ticket(self) -> int:
+        """Return what a post needs; it is void once exchanges were given up."""
+
+    def post(self, connection: Any, body: bytes, ticket: int, seconds: float) -> Reply:
+        """Send one body, wait so long at most; a failure of any kind is a reply with status 0."""
+
+    def close(self) -> None:
+        """Give up for good."""
+
+    def abandon(self) -> None:
+        """Give up the exchange under way, and those about to begin."""
+
+    def after_fork(self) -> None:
+        """In the child: the exchange under way is the parent's."""
+
+
 class Transport:
-    """Posts bodies to one collector, one at a time."""
+    """The carrier of an app: posts over HTTP."""
 
     def __init__(self, collector_url: str, app_key: str | None = None) -> None:
         self._url = reports_url(collector_url)

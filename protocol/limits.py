@@ -40,6 +40,9 @@ MAX_TEXT = 500
 MAX_COMPRESSED = 64 * 1024
 """Bytes of a request body as sent."""
 
+BODY_SIZES = (1024, 4096, 16384, MAX_COMPRESSED)
+"""Bytes of a request body as a device sends it: one of these, whatever is in it."""
+
 MAX_INFLATED = 256 * 1024
 """Bytes of a request body after gzip."""
 

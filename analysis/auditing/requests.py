@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deniable.protocol.errors import ParameterError
+from deniable.protocol.limits import BODY_SIZES
 from deniable.protocol.periods import parse_period
 from deniable.protocol.question import Question, canonical_json
 from deniable.protocol.report import report_document, request_document
@@ -40,8 +41,8 @@ _HEADERS = (
     ("Content-Encoding", "gzip"),
 )
 _HERE = re.compile(r"127\.0\.0\.1:[0-9]+")
-_GZIP_START = bytes.fromhex("1f8b080000000000")
-_GZIP_SYSTEM = 0xFF
+_GZIP = bytes.fromhex("1f8b08040000000002ff")
+_FILLER = b"pd"
 _LARGEST = 2**24
 
 
@@ -125,7 +126,7 @@ def _odd(sender: _Sender, request: Request) -> str | None:
     """Return what is wrong with a request; None for nothing."""
     text = _text(request.body)
     if text is None:
-        return "the compressed body carries more than a document"
+        return "the compressed body carries more than a document, or is not of one of the sizes"
     questions = sender.survey.questions
     if sender.answers is None and not request.reports.keys() <= questions.keys():
         return _around(request)  # defaults of questions that are not audited
@@ -169,14 +170,21 @@ def _around(request: Request) -> str | None:
 
 
 def _text(body: bytes) -> bytes | None:
-    """Return the text of a body whose gzip tells nothing of the device."""
+    """Return the text of a body whose gzip tells nothing of the device.
+
+    Its header is the same on all of them, and an extra field of zeros fills it up to a few sizes.
+    """
+    extra = int.from_bytes(body[10:12], "little")
+    zeros = max(0, extra - 4)
+    filler = _FILLER + zeros.to_bytes(2, "little") + bytes(zeros)
+    if body[:10] != _GZIP or body[12 : 12 + extra] != filler or len(body) not in BODY_SIZES:
+        return None
     reader = zlib.decompressobj(31)
     try:
         text = reader.decompress(body, _LARGEST)
     except zlib.error:
         return None
-    plain = body[:8] == _GZIP_START and body[9] == _GZIP_SYSTEM
-    return text if plain and reader.eof and not reader.unused_data else None
+    return text if reader.eof and not reader.unused_data else None
 
 
 def _of_defaults(sender: _Sender, request: Request) -> bool:

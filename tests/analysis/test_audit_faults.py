@@ -142,8 +142,8 @@ FAULTS = {
     ),
     "one secret for all": fault(
         "client/schema.py",
-        "(os.urandom(SECRET_BYTES), mode, ceiling)",
-        "(bytes(SECRET_BYTES), mode, ceiling)",
+        "(os.urandom(SECRET_BYTES), mode, ceiling, day, day)",
+        "(bytes(SECRET_BYTES), mode, ceiling, day, day)",
         "secrets",
         "independence",
     ),
@@ -186,7 +186,7 @@ FAULTS = {
     "a segment that carries the value": fault(
         "client/recorder.py",
         "                self._segment,\n                question.wire_hash,",
-        "                str(symbol),\n                question.wire_hash,",
+        "                str(answer.symbol),\n                question.wire_hash,",
         "requests",
     ),
     "a field too many": fault(
@@ -227,8 +227,20 @@ FAULTS = {
     ),
     "a compressed body that names a moment": fault(
         "client/bodies.py",
-        "gzip.compress(text, mtime=0)",
-        "gzip.compress(text, mtime=86400)",
+        'header = b"\\x1f\\x8b\\x08\\x04" + bytes(4)',
+        'header = b"\\x1f\\x8b\\x08\\x04" + bytes([0, 1, 81, 128])',
+        "requests",
+    ),
+    "padding that is not empty": fault(
+        "client/bodies.py",
+        "filler = bytes(max(0, room - len(body) - _HEADER_BYTES))",
+        "filler = bytes(max(0, room - len(body) - _HEADER_BYTES - 1)) + b'x'",
+        "requests",
+    ),
+    "a body as long as what is in it": fault(
+        "client/bodies.py",
+        "filler = bytes(max(0, room - len(body) - _HEADER_BYTES))",
+        "filler = bytes(min(7, room))",
         "requests",
     ),
     "a pseudonym that is drawn and not derived": fault(
@@ -251,7 +263,7 @@ FAULTS = {
     "silence for one answer": fault(
         "client/recorder.py",
         "        if permanent is not None:",
-        '        if not (question.id == "font" and symbol == 2):',
+        '        if not (question.id == "font" and answer.symbol == 2):',
         "responses",
     ),
 }

@@ -1,0 +1,66 @@
+"""An engine that remembers what it was told, which no engine of an app may do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import NamedTuple
+
+from deniable.protocol.response import Wire
+
+from ..database import Database
+from ..engine import Engine, Setting
+from ..recorder import Answer
+from ..transport import Carrier
+
+
+class Recorded(NamedTuple):
+    """One answer that the app gave; equal to the tuple of both.
+
+    Attributes
+    ----------
+    question : str
+    value : bool, str, int, float or Decimal
+        The true one.
+    """
+
+    question: str
+    value: bool | str | float | Decimal
+
+
+class Report(NamedTuple):
+    """One report that would have left the device.
+
+    Attributes
+    ----------
+    period : str
+        Such as ``2026-01-05``.
+    question : str
+    response : int, str or list
+        What the mechanism made of the answer, as it travels.
+    """
+
+    period: str
+    question: str
+    response: Wire
+
+
+class Witness(Engine):
+    """An engine that writes right answers into a list."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        carrier: Carrier,
+        db: Database,
+        on_fault: Callable[[Exception], None],
+        recorded: list[Recorded],
+    ) -> None:
+        self._recorded = recorded
+        super().__init__(setting, carrier, db, on_fault)
+
+    def _read(self, name: str, value: object) -> Answer:
+        answer = super()._read(name, value)
+        if isinstance(value, (bool, str, int, float, Decimal)):
+            self._recorded.append(Recorded(name, value))
+        return answer
