@@ -18,11 +18,10 @@ from typing import Any, TypeVar
 from deniable.protocol.errors import StoreError
 
 from .faults import BusyStore, fault
-from .schema import connect, in_memory
+from .schema import PATIENCE, connect, in_memory
 
 T = TypeVar("T")
 
-_PATIENCE = 2.0
 _HURRY = 0.1
 _PAUSE = 0.005
 
@@ -44,10 +43,12 @@ class Database:
     def __init__(self, path: Path | None, *, look: bool = False) -> None:
         self.path = path
         self.lock = threading.RLock()
-        self._db: sqlite3.Connection | None = connect(path, look=look) if path else in_memory()
+        self._patience = PATIENCE
+        self._db: sqlite3.Connection | None = (
+            connect(path, look=look, patience=PATIENCE) if path else in_memory()
+        )
         self._inherited = False
         self._process = os.getpid()
-        self._patience = _PATIENCE
 
     def close(self) -> None:
         """Close the file; using it afterwards is a store error."""
@@ -143,7 +144,7 @@ class Database:
         if os.getpid() != self._process:
             self.after_fork()
         if self._db is None and self._inherited and self.path is not None:
-            self._db = connect(self.path)
+            self._db = connect(self.path, patience=self._patience)
             self._inherited = False
         if self._db is None:
             raise StoreError("the store is closed")

@@ -21,21 +21,28 @@ from deniable.protocol.limits import EPSILON_SUM
 from . import tables
 from .faults import UnreadableStore, fault
 from .migration import UPGRADED, migrate
-from .pacing import day_of, to_seconds
+from .pacing import day_of, plausible, to_seconds
 from .recognition import MARK, recognize
 
 _PRAGMAS = ("journal_mode = TRUNCATE", "secure_delete = ON", "synchronous = FULL")
+PATIENCE = 2.0
+"""Seconds for which a store that another process holds is waited for."""
+
 _BUSY_SECONDS = 0.02
-"""How long SQLite waits for another process by itself; a database tries again."""
+"""How long SQLite waits for it by itself, once it is open; a database tries again."""
 
 
-def connect(path: Path, *, look: bool = False) -> sqlite3.Connection:
+def connect(
+    path: Path, *, look: bool = False, patience: float = PATIENCE
+) -> sqlite3.Connection:
     """Open an existing store so that what is deleted from it is gone.
 
     Parameters
     ----------
     look : bool
         Only read it: neither the file nor its rights are changed, nor is it repaired.
+    patience : float
+        Seconds to wait for another process that is writing, or migrating the store.
 
     Raises
     ------
@@ -46,12 +53,14 @@ def connect(path: Path, *, look: bool = False) -> sqlite3.Connection:
     try:
         db = _open(path, "ro" if look else "rw")
         try:
+            db.execute(f"PRAGMA busy_timeout = {patience * 1000:.0f}").fetchone()
             if not look:
                 _keep_private(path)
                 for pragma in _PRAGMAS:
                     db.execute(f"PRAGMA {pragma}").fetchone()
                 migrate(db)
             _check(db)
+            db.execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000:.0f}").fetchone()
         except BaseException:
             db.close()
             raise
@@ -80,7 +89,7 @@ def create(path: Path, mode: str, ceiling: str, now: datetime) -> None:
         draft = path.with_name(f"{path.name}.new-{os.urandom(8).hex()}")
         try:
             os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            _fill(draft, mode, ceiling, to_seconds(day_of(now)))
+            _fill(draft, mode, ceiling, to_seconds(day_of(now)) if plausible(now) else 0)
             _publish(draft, path)
         finally:
             draft.unlink(missing_ok=True)
@@ -94,7 +103,6 @@ def _open(path: Path, mode: str = "rw") -> sqlite3.Connection:
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
-        timeout=_BUSY_SECONDS,
         isolation_level=None,
         check_same_thread=False,
     )

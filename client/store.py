@@ -24,7 +24,7 @@ from . import machine
 from .database import Database
 from .faults import UnreadableStore
 from .journal import Journal
-from .pacing import from_seconds, to_seconds
+from .pacing import day_of, from_seconds, to_seconds
 from .tables import draw_number
 from .timekeeping import Seen, judge
 
@@ -195,6 +195,9 @@ class Store:
                 self._db.write("UPDATE device SET latest = ?, odd = ?", *values)
                 if believed and odd is not None:
                     self._db.write("UPDATE device SET failures = 0, resume = NULL")
+                if believed:
+                    today = to_seconds(day_of(now))
+                    self._db.write("UPDATE device SET born = ? WHERE born > ?", today, today)
         return believed
 
     def held_since(self) -> datetime | None:

@@ -17,6 +17,9 @@ from .pacing import day_of, plausible
 AHEAD = timedelta(days=366)
 """A clock farther ahead of the last day seen is odd."""
 
+BEHIND = timedelta(minutes=10)
+"""A clock this much behind the day seen is not: clocks are corrected, and answers stored late."""
+
 TRUSTED_AFTER = timedelta(hours=24)
 """How long an odd clock must go on before it is believed."""
 
@@ -42,8 +45,8 @@ def judge(seen: Seen, now: datetime) -> tuple[bool, Seen]:
     if not plausible(now):
         return False, seen
     latest, odd = seen.latest, seen.odd
-    if latest is None or latest <= now <= latest + AHEAD:
-        return True, Seen(day_of(now))
+    if latest is None or latest - BEHIND <= now <= latest + AHEAD:
+        return True, Seen(max(day_of(now), latest or day_of(now)))
     if odd is None or not odd <= now <= odd + AHEAD:
         return False, Seen(latest, now)
     if now < odd + TRUSTED_AFTER:

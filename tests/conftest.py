@@ -24,6 +24,10 @@ settings.register_profile(
 settings.register_profile("search", deadline=None, max_examples=5000)
 settings.load_profile("repeatable")
 
+# Every worker has one processor: threads of linear algebra would only wait for one another, here
+# and in the processes that tests start. numpy reads this as it is loaded, which is later.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # What tests write is synced to the disk over and over, and they wait for that; memory is quicker.
 _MEMORY = Path("/dev/shm")
 if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 4 << 30:

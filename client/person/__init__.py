@@ -1,0 +1,1 @@
+"""What `deniable-device` tells the person whose device it is; no app ever loads it."""
