@@ -11,7 +11,7 @@ PACKAGES  := $(FOLDERS:%=-p deniable.%)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo demo-cluster test check format docs bench install clean FORCE
+.PHONY: help demo demo-cluster test check format docs vectors bench install clean FORCE
 
 help:
 	@echo 'make demo          real devices, a collector and its estimates beside the truth'
@@ -20,6 +20,7 @@ help:
 	@echo 'make check         lint, formatting and types'
 	@echo 'make format        rewrite the code as `make check` wants it'
 	@echo 'make docs          write docs/commands.md, docs/openapi.json and figures of docs/mechanisms.md anew'
+	@echo 'make vectors       write protocol/test_vectors.json anew, after an entry was added'
 	@echo 'make bench         every benchmark in turn'
 	@echo 'make clean         remove .venv and all that was generated'
 
@@ -46,6 +47,9 @@ docs: install
 	@$(RUN) docs/generate.py
 	@$(RUN) docs/generate_mechanisms.py
 	@$(RUN) docs/generate_openapi.py
+
+vectors: install
+	@$(RUN) -m deniable.protocol.vectors protocol/test_vectors.json
 
 bench: install
 	@set -e; for program in $(sort $(wildcard benchmarks/[a-z]*.py)); do \

@@ -12,9 +12,9 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from deniable.protocol.diff import Change
-from deniable.protocol.errors import Problem
 from deniable.protocol.exact import canonical
 from deniable.protocol.limits import MAX_FINGERPRINT_BITS
+from deniable.protocol.problems import Problem
 
 from .alternatives import Alternative, alternatives_section
 from .reading import beyond

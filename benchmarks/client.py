@@ -1,175 +1,178 @@
-"""What the client costs an app: time of an answer, time to import, memory.
+"""What the client costs an app: time to import and start, memory, time of an answer, bytes sent.
 
-    python -P benchmarks/client.py [FOLDER]
+    python -P benchmarks/client.py [--folder FOLDER] [--rounds N] [--only SECTION]
 
-FOLDER is where the stores are made, by default the folder for temporary files: a durable answer
-costs what that file system's fsync costs. Import times are of fresh processes, each beside a
-bare one, so that both see the same machine; medians are given.
+Beside it, in the same run, posthog and sentry-sdk from PyPI, if they are installed; they put events
+into a queue in memory and send them in the background, where the client returns when a report is
+on the disk. FOLDER is where the stores are made: a durable answer costs what that file system's
+fsync costs. Everything is measured in fresh processes that have their turn in every round; medians
+are given, and what counts are the ratios of one run.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
+import argparse
+import json
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median, quantiles
 
-from deniable.client import Client
-from deniable.protocol.survey import Survey, compile_survey, parse_survey
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE)]
 
-QUESTIONS = 150
-PROCESSES = 15
-NOWHERE = "http://127.0.0.1:9"
+from embedding import calls, surveys, wire  # noqa: E402
+from embedding.processes import Interpreters, missing  # noqa: E402
 
-BARE = "pass"
+ROLES = {**calls.ROLES, **wire.ROLES}
+Lines = Iterator[tuple[str, str, str]]
+"""What, how much, and beside what."""
+
 IMPORT = "from deniable.client import Client"
-START = f"{IMPORT}; Client({{survey!r}}, {NOWHERE!r}, {{store!r}}, strict=True).close()"
-REQUESTS = "import requests"
-RESIDENT = "print(next(x.split()[1] for x in open('/proc/self/status') if x[:5] == 'VmRSS'))"
+START = (
+    IMPORT + "\nclient = Client({survey!r}, 'http://127.0.0.1:9', {store!r} + "
+    "__import__('secrets').token_hex(8), strict=True)"
+)
+ANSWERED = """
+from deniable.protocol.survey import load_survey
+for question in load_survey({survey!r}).questions.values():
+    client.record(question.id, question.values[1])"""
+POSTHOG = "from posthog import Posthog\nclient = Posthog('phc_bench', host='http://127.0.0.1:9')"
+SENTRY = "import sentry_sdk\nsentry_sdk.init('http://key@127.0.0.1:9/1')"
+LEAVE = "\nimport os, sys\nsys.stdout.flush()\nos._exit(0)"
 
 
-def survey() -> Survey:
-    """Questions of the common kinds: half yes/no, half with 16 choices; a second round in some."""
-    choices = [f"choice {number}" for number in range(16)]
-    questions = {}
-    for number in range(QUESTIONS):
-        asked = {"type": "choice", "choices": choices} if number % 2 else {"type": "boolean"}
-        first = {"epsilon_first": Decimal("0.5")} if number % 4 > 1 else {}
-        questions[f"q{number}"] = {
-            "version": 1,
-            "ask": "Is the dark theme on?",
-            "epsilon": Decimal(1),
-            "period": "day",
-            "expires": date(2990, 1, 1),
-            **asked,
-            **first,
+class Bench:
+    """One run: its folder, its interpreters, which peers there are."""
+
+    def __init__(self, folder: Path, rounds: int) -> None:
+        self.folder = folder
+        self.rounds = rounds
+        self.interpreters = Interpreters(folder)
+        self.missing = missing()
+        self.surveys = {
+            f"{questions} questions, {form}": str(surveys.write(folder, questions, form))
+            for questions in (10, 50)
+            for form in ("json", "toml")
         }
-    head = {"format": 1, "id": "bench", "max_epsilon": Decimal(QUESTIONS), "linkable": True}
-    return parse_survey({"survey": head, "questions": questions})
+
+    def peers(self) -> dict[str, str]:
+        """The programs that start the peers that are installed."""
+        programs = {"posthog": POSTHOG, "sentry-sdk": SENTRY}
+        return {name: text for name, text in programs.items() if name not in self.missing}
+
+    def started(self, survey: str) -> str:
+        """A program that starts a client with a new store."""
+        return START.format(survey=survey, store=str(self.folder / "store-"))
+
+    def role(self, *arguments: str) -> str:
+        """What a process that this program starts anew prints."""
+        return self.interpreters.run(str(Path(__file__).resolve()), "--as", *arguments)
 
 
-def timed(act: Callable[[], object]) -> float:
-    """Seconds that one call takes."""
-    begin = time.perf_counter()
-    act()
-    return time.perf_counter() - begin
+def start(bench: Bench) -> Lines:
+    """Processor time to import and to start, over that of bare Python."""
+    programs = {"bare": "pass", "import deniable.client": IMPORT}
+    programs |= {
+        f"the same, and a Client: {name}": bench.started(survey)
+        for name, survey in bench.surveys.items()
+    }
+    programs |= {
+        f"{name}, import and client": f"{text}{LEAVE}" for name, text in bench.peers().items()
+    }
+    programs["for comparison: import requests"] = "import requests"
+    taken = bench.interpreters.seconds(programs, bench.rounds)
+    bare = taken.pop("bare")
+    for name, seconds in taken.items():
+        beside = f"{seconds / bare:.1f} x bare Python ({1e3 * bare:.0f} ms)"
+        yield name, f"+{1e3 * (seconds - bare):.1f} ms", beside
 
 
-def answers(asked: Survey, store: Path) -> dict[str, list[float]]:
-    """Times of new answers, of new periods of known questions, and of repeated ones."""
-    now = datetime(2026, 11, 30, 12, tzinfo=UTC)
-    values = {name: question.values[1] for name, question in asked.questions.items()}
-    times: dict[str, list[float]] = {"new": [], "period": [], "again": []}
-    with Client(asked, NOWHERE, store, strict=True, _clock=lambda: now) as client:
-        for kind in ("new", "period"):
-            for name, value in values.items():
-                times[kind].append(timed(lambda n=name, v=value: client.record(n, v)))
-            now += timedelta(days=1)
-        now -= timedelta(days=1)
-        for _ in range(20):
-            for name, value in values.items():
-                times["again"].append(timed(lambda n=name, v=value: client.record(n, v)))
-        if client.status().queued != 2 * QUESTIONS:
-            raise SystemExit("not every answer was kept: the figures mean nothing")
-    return times
+def memory(bench: Bench) -> Lines:
+    """Memory before the first upload, over that of bare Python."""
+    programs = {"import deniable.client": IMPORT}
+    programs |= {
+        f"Client and records: {name}": bench.started(survey) + ANSWERED.format(survey=survey)
+        for name, survey in bench.surveys.items()
+    }
+    programs |= bench.peers()
+    programs["for comparison: import requests"] = "import requests"
+    bare = bench.interpreters.memory("pass")
+    for name, program in programs.items():
+        resident, own = bench.interpreters.memory(program)
+        beside = f"{own - bare[1]:.1f} MB without pages of files, which processes share"
+        yield f"memory, {name}", f"+{resident - bare[0]:.1f} MB", beside
 
 
-def fsync(file: Path) -> list[float]:
-    """Times of the least that durable can mean: 4 KiB more in a file, and on the disk."""
-    times = []
-    with file.open("wb", buffering=0) as out:
-        for _ in range(QUESTIONS):
-            out.write(bytes(4096))
-            times.append(timed(lambda: os.fsync(out.fileno())))
-    return times
+def times(bench: Bench) -> Lines:
+    """Time of one call."""
+    found: calls.Times = {}
+    survey = str(surveys.write(bench.folder, 150, "json"))
+    with wire.counter() as server:
+        for _ in range(max(2, bench.rounds // 3)):
+            roles = [("ours", survey, str(bench.folder)), ("posthog", server.url)]
+            for role, *arguments in [*roles, ("sentry", server.url)]:
+                if calls.PEERS.get(role) not in bench.missing:
+                    for kind, seconds in json.loads(bench.role(role, *arguments)).items():
+                        found.setdefault(kind, []).extend(seconds)
+    for kind, words in calls.KINDS.items():
+        if kind in found:
+            high = quantiles(found[kind], n=100)[-1]
+            yield words, _time(median(found[kind])), f"99 %: {_time(high)}"
+    for kind in ("later", "period"):
+        for peer in ("capture", "capture_message"):
+            if peer in found:
+                ratio = median(found[kind]) / median(found[peer])
+                yield f"{calls.KINDS[kind]} / {peer}()", f"{ratio:.2f}", "ratio of the medians"
 
 
-def process(program: str) -> str:
-    """What a fresh interpreter prints; it knows nothing of the caller's warnings or paths."""
-    return subprocess.run(
-        [sys.executable, "-P", "-c", program], check=True, capture_output=True, text=True
-    ).stdout
+def sent(bench: Bench) -> Lines:
+    """Bytes of requests."""
+    with wire.counter() as server:
+        for count in (1, 10, 50):
+            survey = str(surveys.write(bench.folder, count, "json"))
+            store = str(bench.folder / f"sent-{count}")
+            bench.role("send-ours", server.url, survey, store)
+            yield _sent(f"deniable, {count} questions", count, server.take())
+            for peer in ("posthog", "sentry"):
+                if calls.PEERS[peer] not in bench.missing:
+                    bench.role(f"send-{peer}", server.url, str(count))
+                    yield _sent(f"{calls.PEERS[peer]}, {count} events", count, server.take())
 
 
-def starts(programs: dict[str, Callable[[], str]]) -> dict[str, float]:
-    """Median seconds of each program over several rounds in which each has its turn."""
-    times: dict[str, list[float]] = {name: [] for name in programs}
-    for _ in range(PROCESSES):
-        for name, program in programs.items():
-            text = program()
-            times[name].append(timed(lambda text=text: process(text)))
-    return {name: median(taken) for name, taken in times.items()}
+def _sent(words: str, count: int, taken: tuple[int, int, int]) -> tuple[str, str, str]:
+    requests, whole, bodies = taken
+    each = f"{whole / count:.0f} B each"
+    return words, each, f"{requests} requests, {whole} B, of which bodies {bodies} B"
 
 
-def resident(program: str) -> float:
-    """MiB that a fresh interpreter holds after a program: the median of five, on Linux."""
-    return median(int(process(f"{program}\n{RESIDENT}")) / 1024 for _ in range(5))
+def _time(seconds: float) -> str:
+    return f"{1e3 * seconds:.2f} ms" if seconds >= 1e-4 else f"{1e6 * seconds:.1f} us"
 
 
-def report(asked: Survey, folder: Path) -> Iterator[tuple[str, str, str]]:
-    """Every figure: what, how much, and beside what."""
-    least = fsync(folder / "file")
-    times = answers(asked, folder / "answers.db")
-    for kind, words in (
-        ("new", "record(), a new question, durable"),
-        ("period", "record(), a known question in a new period, durable"),
-    ):
-        high = quantiles(times[kind], n=20)[-1]
-        yield words, f"{1e3 * median(times[kind]):.2f} ms", f"95 %: {1e3 * high:.2f} ms"
-    yield (
-        "for comparison: one fsync of 4 KiB more in a file",
-        f"{1e3 * median(least):.2f} ms",
-        f"95 %: {1e3 * quantiles(least, n=20)[-1]:.2f} ms",
-    )
-    high = quantiles(times["again"], n=20)[-1]
-    yield (
-        "record(), already answered in this period",
-        f"{1e6 * median(times['again']):.1f} us",
-        f"95 %: {1e6 * high:.1f} us",
-    )
-    path = folder / "survey.json"
-    small = Survey(
-        asked.id, asked.max_epsilon, (), "survey", True, dict(list(asked.questions.items())[:10])
-    )
-    path.write_text(compile_survey(small), encoding="utf-8")
-    stores = (str(folder / f"{number}.db") for number in range(10_000))
-
-    def start() -> str:
-        return START.format(survey=str(path), store=next(stores))
-
-    taken = starts(
-        {"bare": lambda: BARE, "import": lambda: IMPORT, "start": start, "with": lambda: REQUESTS}
-    )
-    for name, words in (
-        ("import", "import deniable.client"),
-        ("start", "the same, a survey of 10 questions and a new store"),
-        ("with", "for comparison: import requests"),
-    ):
-        extra, ratio = taken[name] - taken["bare"], taken[name] / taken["bare"]
-        beside = f"{ratio:.1f} x bare Python ({1e3 * taken['bare']:.0f} ms)"
-        yield words, f"+{1e3 * extra:.0f} ms", beside
-    if Path("/proc/self/status").exists():
-        bare = resident(BARE)
-        for words, program in (
-            ("memory: import deniable.client", IMPORT),
-            ("memory: the same, with a survey and a store", start()),
-            ("memory: for comparison, import requests", REQUESTS),
-        ):
-            yield words, f"+{resident(program) - bare:.1f} MiB", f"bare Python: {bare:.1f} MiB"
+SECTIONS = {"start": start, "memory": memory, "calls": times, "wire": sent}
 
 
 def main() -> None:
-    where = sys.argv[1] if len(sys.argv) > 1 else None
-    with tempfile.TemporaryDirectory(dir=where) as folder:
+    """Measure and print."""
+    if sys.argv[1:2] == ["--as"]:  # a process that the sections above start
+        ROLES[sys.argv[2]](*sys.argv[3:])
+        return
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", help="where stores are made; default: for temporary files")
+    parser.add_argument("--rounds", type=int, default=15, help="default: 15")
+    parser.add_argument("--only", choices=SECTIONS, help="one section")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        bench = Bench(Path(folder), options.rounds)
         print(f"Python {sys.version.split()[0]}, stores in {Path(folder).parent}")
-        for what, figure, beside in report(survey(), Path(folder)):
-            print(f"{what:<54} {figure:>10}   {beside}")
+        if bench.missing:
+            print(f"Not measured: {', '.join(bench.missing)}; pip install 'deniable[bench]'")
+        for name in [options.only] if options.only else SECTIONS:
+            print()
+            for what, figure, beside in SECTIONS[name](bench):
+                print(f"{what:<58} {figure:>11}   {beside}", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal, TypeVar
 
 from deniable.protocol.errors import (
     DeniableError,
@@ -21,25 +17,23 @@ from deniable.protocol.errors import (
 )
 
 from .faults import BusyStore, NoStore, UnreadableStore
-from .status import Flushed, Preview, Sent, Status
 
+TYPE_CHECKING = False  # of `typing`, which takes longer to load than all there is here
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
     from decimal import Decimal
     from pathlib import Path
     from types import TracebackType
+    from typing import Literal, Self, TypeVar
 
     from deniable.protocol.survey import Survey
 
     from .engine import Engine, Setting
     from .pacing import Clock
+    from .status import Flushed, Preview, Sent, Status
     from .transport import Transport
 
-T = TypeVar("T")
-
-
-def utc_now() -> datetime:
-    """Return the time."""
-    return datetime.now(UTC)
+    T = TypeVar("T")
 
 
 class Client:
@@ -78,11 +72,9 @@ class Client:
 
     Examples
     --------
-    ::
-
-        client = Client("survey.toml", "https://collector.example")
-        client.record("dark_mode", True)
-        client.close()
+    >>> client = Client("survey.toml", "https://collector.example")
+    >>> client.record("dark_mode", True)
+    >>> client.close()
     """
 
     def __init__(
@@ -95,9 +87,11 @@ class Client:
         strict: bool = False,
         *,
         app_key: str | None = None,
-        _clock: Clock = utc_now,
+        _clock: Clock | None = None,
         _environ: Mapping[str, str] | None = None,
     ) -> None:
+        from .status import Status
+
         self._strict = strict
         self._path: Path | None = None
         self._engine: Engine | None = None
@@ -142,6 +136,11 @@ class Client:
             Only if ``strict``: the question is sealed, and ``deniable[sealed]`` is not installed.
         DeniableError
             Only if ``strict``: the client was closed.
+
+        Examples
+        --------
+        >>> client.record("dark_mode", True)
+        >>> client.record("export", "pdf", wait=False)
         """
         error = self._kept(lambda engine, *it: engine.record(*it, wait=wait), question, value)
         del value
@@ -150,7 +149,7 @@ class Client:
 
     def record_many(
         self,
-        answers: Mapping[str, bool | str | float | Decimal]
+        answers: Mapping[str, object]  # with the type of values, mypy refuses dicts of several
         | Iterable[tuple[str, bool | str | float | Decimal]],
     ) -> None:
         """Answer several questions in one durable write; as :meth:`record`, for each.
@@ -166,7 +165,13 @@ class Client:
         ------
         ParameterError, MissingExtraError, DeniableError
             Only if ``strict``, as :meth:`record`, when all the others are kept.
+
+        Examples
+        --------
+        >>> client.record_many({"dark_mode": True, "export": "pdf"})
         """
+        from collections.abc import Mapping
+
         pairs = answers.items() if isinstance(answers, Mapping) else answers
         error = self._kept(lambda engine, every: engine.record_many(every), pairs)
         del answers, pairs
@@ -188,11 +193,19 @@ class Client:
         ------
         ParameterError, MissingExtraError
             Only if ``strict``, as :meth:`record`.
+
+        Examples
+        --------
+        >>> preview = client.preview("dark_mode", True)
+        >>> preview.outcome, preview.epsilon, preview.epsilon_first
+        ('queued', Decimal('2'), Decimal('1'))
+        >>> sorted(preview.request)
+        ['device', 'period', 'reports', 'survey']
         """
         try:
             return self._foresee(question, value)
         except Exception as exc:
-            error = exc.with_traceback(None)
+            error = _bare(exc)
         del value
         self._raise(error)
         return None
@@ -201,6 +214,12 @@ class Client:
         """Return the journal: which question was answered in which period, and what became of it.
 
         Never the values, and the responses only if the person wants them kept.
+
+        Examples
+        --------
+        >>> client.record("dark_mode", True)
+        >>> [(entry.question, entry.state) for entry in client.sent()]
+        [('dark_mode', 'waiting')]
         """
         return self._do(lambda engine: engine.sent(), [])
 
@@ -217,7 +236,15 @@ class Client:
             it gives away when answers were recorded.
         timeout : float
             Seconds that sending what is due may take in all.
+
+        Examples
+        --------
+        >>> client.record("dark_mode", True)
+        >>> client.flush(timeout=0.5)  # a day's reports are due when it is over
+        Flushed(sent=0, kept=1, dropped=0)
         """
+        from .status import Flushed
+
         seconds = None if force else timeout
         return self._do(lambda engine: engine.flush(force=force, timeout=seconds), Flushed())
 
@@ -230,6 +257,13 @@ class Client:
         -------
         bool
             Whether it was stored; if not, :meth:`status` says why.
+
+        Examples
+        --------
+        >>> client.opt_in()
+        True
+        >>> client.status().state
+        'on'
         """
         return self._decide("on")
 
@@ -241,11 +275,27 @@ class Client:
         bool
             Whether it was stored. If not, this client obeys all the same, and stores it as soon
             as the store can be written.
+
+        Examples
+        --------
+        >>> client.opt_out()
+        True
+        >>> client.status().state
+        'off'
         """
         return self._decide("off")
 
     def status(self) -> Status:
-        """Return what the client does, did, and why not."""
+        """Return what the client does, did, and why not.
+
+        Examples
+        --------
+        >>> status = client.status()
+        >>> status.state, status.reason
+        ('local', 'nobody has said yes yet')
+        """
+        from dataclasses import replace
+
         if self._veto:
             return replace(self._last, state="off", reason=self._veto)
         known = self._do(lambda engine: engine.status(), None)
@@ -260,11 +310,17 @@ class Client:
 
         A :meth:`flush` under way in another thread gives up. Afterwards the client does nothing;
         :meth:`status` keeps the numbers it had last.
+
+        Examples
+        --------
+        >>> client.close()
+        >>> client.status().reason
+        'the client was closed'
         """
         self._closed = True
         self._shut("the client was closed")
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -283,7 +339,7 @@ class Client:
         consent: Literal["ask", "on", "off"],
         segment: str | None,
         app_key: str | None,
-        clock: Clock,
+        clock: Clock | None,
         environ: Mapping[str, str] | None,
     ) -> None:
         from pathlib import Path
@@ -292,13 +348,14 @@ class Client:
 
         from .engine import Setting
         from .environment import veto
+        from .pacing import utc_now
         from .places import default_store
         from .transport import Transport
 
         loaded = survey if isinstance(survey, Survey) else load_survey(os.fspath(survey))
         place = default_store(loaded.id) if store is None else Path(store)
         self._path = place.absolute()
-        self._setting = Setting(loaded, consent, segment, clock)
+        self._setting = Setting(loaded, consent, segment, clock or utc_now)
         transport = Transport(collector_url, app_key)
         self._veto = veto(os.environ if environ is None else environ)
         if not self._veto:
@@ -344,9 +401,11 @@ class Client:
         except Exception as exc:
             self._fail(exc)
             error = exc
-        return error.with_traceback(None)
+        return _bare(error)
 
     def _foresee(self, question: str, value: object) -> Preview | None:
+        from dataclasses import replace
+
         engine = self._engine
         if engine is not None:
             return engine.preview(question, value)
@@ -360,27 +419,29 @@ class Client:
         return replace(found, outcome="off", earliest=None, latest=None, example=True)
 
     def _decide(self, consent: Literal["on", "off"]) -> bool:
-        """Let the engine obey, or where the environment forbids one, only store the decision."""
-        if not self._veto:
+        """Let the engine obey, or where there is none, only store the decision."""
+        if self._engine is not None or self._closed:
             if consent == "on":
                 return self._do(lambda engine: engine.opt_in(), False)
             return self._do(lambda engine: engine.opt_out(), False)
         try:
-            self._store_decision(consent)
+            return self._store_decision(consent)
         except Exception as exc:
             self._raise(exc)
             return False
-        return True
 
-    def _store_decision(self, consent: Literal["on", "off"]) -> None:
+    def _store_decision(self, consent: Literal["on", "off"]) -> bool:
         from .opening import open_store
         from .store import Store
 
         if self._setting is None or self._path is None:
-            return
+            return False
+        if not self._veto and not self._path.exists():
+            return False
         survey, clock = self._setting.survey, self._setting.clock
         with open_store(self._path, self._setting.consent, survey.max_epsilon, clock()) as db:
             Store(db).decide(consent, clock())
+        return True
 
     def _do(self, act: Callable[[Engine], T], otherwise: T) -> T:
         """Return what the engine does, or ``otherwise`` if it cannot."""
@@ -425,6 +486,12 @@ class Client:
         except Exception as exc:
             _debug("the store did not close (%s)", type(exc).__name__)
         _debug("silent: %s", reason)
+
+
+def _bare(error: Exception) -> Exception:
+    """Return an error without the frames that held a value, its causes' included."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
 
 
 def _debug(message: str, *values: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import sys
 import weakref
 from contextlib import suppress
 from typing import Protocol
@@ -19,8 +20,14 @@ _living: weakref.WeakSet[Closable] = weakref.WeakSet()
 
 
 def watch(client: Closable) -> None:
-    """Close a client at the end of the process, if it still lives then."""
+    """Close a client at the end of the process, if it still lives then; once in each process.
+
+    A child of ``multiprocessing`` runs no ``atexit``, but an end of its own.
+    """
     _living.add(client)
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        util.Finalize(None, _close_all, exitpriority=0)
 
 
 def unwatch(client: Closable) -> None:

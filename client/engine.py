@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.survey import Survey
@@ -32,6 +32,7 @@ from .uploader import Uploader
 from .writer import Writer
 
 _JOIN_SECONDS = 0.3
+_PAIRS = "record_many takes a mapping of values by question, or pairs of a question and its value"
 _STATES: dict[str, Literal["on", "local", "off"]] = {"on": "on", "ask": "local", "off": "off"}
 
 
@@ -85,7 +86,8 @@ class Engine:
         self._sealer = Sealer(survey)
         self._store = Store(db)
         self._queue = Queue(db, survey.id)
-        self._consent = self._store.greet(setting.consent, survey.max_epsilon, clock()).consent
+        device = self._store.greet(setting.consent, survey.max_epsilon, clock())
+        self._consent, self._begun = device.consent, device.begun
         if db.path is not None and not self._store.on_this_machine(machine_id()):
             raise ClonedStore(
                 "the store was made on another machine, and a copy of it would answer as one "
@@ -105,6 +107,7 @@ class Engine:
         self._next_step()
         forks.watch(self)
         endings.watch(self)
+        self._watched = True
 
     def record(self, name: str, value: object, *, wait: bool) -> None:
         """Answer a question, if the person has not said no; store it now, or in the background."""
@@ -112,13 +115,13 @@ class Engine:
         if self._consent == "off":
             return
         answer = self._read(name, value)
-        known = self._recorder.known(answer)
+        known = self._recorder.known(answer) if self._consent == "on" else None
         if known is not None and not self._recorder.news(answer.now):
             self._note([known])
         elif wait or self._db.path is None:
             self._note(self._write([answer]))
         else:
-            self._writer.put(answer)
+            self._writer.put(replace(answer, begun=self._begun))
 
     def record_many(self, answers: Iterable[tuple[str, object]]) -> None:
         """Answer questions in one transaction; raise the first mistake when all others are kept."""
@@ -127,9 +130,9 @@ class Engine:
             return
         good: list[Answer] = []
         mistake: ParameterError | None = None
-        for name, value in answers:
+        for pair in _every(answers):
             try:
-                good.append(self._read(name, value))
+                good.append(self._read(*_two(pair)))
             except ParameterError as exc:
                 mistake = mistake or exc
         if good:
@@ -184,6 +187,7 @@ class Engine:
         self._writer.drain(_JOIN_SECONDS)
         self._store.decide("on", self._clock())
         self._no_unsaved = False
+        self._begun = self._store.device().begun
         self._obey("on")
         return True
 
@@ -303,6 +307,7 @@ class Engine:
     def after_fork_in_child(self) -> None:
         """Start anew with the next call; the parent's connection, lock and threads are its own."""
         self._process = os.getpid()
+        self._watched = False
         self._db.after_fork()
         self._outbox.after_fork()
         self._uploader.after_fork()
@@ -310,14 +315,18 @@ class Engine:
         self._refused.clear()
 
     def _here(self) -> None:
-        """Notice a fork of which Python was not told, such as a C library's."""
+        """Notice a child, also of a fork of which Python was not told, such as a C library's."""
         if os.getpid() != self._process:
             self.after_fork_in_child()
+        if not self._watched:
+            self._watched = True
+            endings.watch(self)
 
     def _follow(self) -> Device:
         """Obey a decision that was made elsewhere, such as by `deniable-device`."""
         self._save_no()
         device = self._store.device()
+        self._begun = device.begun
         if device.consent != self._consent:
             self._obey(device.consent)
         return device
@@ -336,7 +345,8 @@ class Engine:
     def _next_step(self) -> None:
         """Let what waits be sent, or without consent, throw away what no longer counts."""
         if self._consent == "on":
-            if self._db.path is not None and self._queue.waiting():
+            expected = self._recorder.next_defaults is not None or self._queue.waiting() > 0
+            if self._db.path is not None and expected:
                 self._uploader.wake()
         else:
             self._outbox.drop_closed()
@@ -354,3 +364,19 @@ class Engine:
                 self._store.count(counts)
             self._refused.subtract(counts)
             self._refused = +self._refused
+
+
+def _every(answers: Iterable[object]) -> list[object]:
+    """Return all answers of a call; whatever goes wrong in the app's own iterator is its mistake."""
+    try:
+        return list(answers)
+    except Exception:
+        raise ParameterError(_PAIRS) from None
+
+
+def _two(pair: Any) -> tuple[str, object]:
+    try:
+        name, value = pair
+    except (TypeError, ValueError):
+        raise ParameterError(_PAIRS) from None
+    return name, value

@@ -11,10 +11,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from deniable.protocol.errors import StoreError
 
+TYPE_CHECKING = False  # of `typing`, which is not loaded before the first client
 if TYPE_CHECKING:
     import sqlite3
 

@@ -16,6 +16,7 @@ from deniable.protocol.question import Question
 
 from .database import Database
 from .pacing import to_seconds
+from .timekeeping import BEHIND
 
 MOST = 500
 """Entries kept of periods in which nothing waits any more."""
@@ -85,10 +86,10 @@ class Journal:
 
         Such a period cannot be answered again, for the clock is held if it goes back to it.
         """
-        closed = "state IS NOT NULL AND closes <= ?"
+        closed, latest = "state IS NOT NULL AND closes <= ?", to_seconds(now - BEHIND)
         ((count,),) = self._db.rows(
             f"SELECT count(*) FROM answered WHERE {closed}",  # noqa: S608
-            to_seconds(now),
+            latest,
         )
         if count > MOST:
             with self._db.transaction():
@@ -96,6 +97,6 @@ class Journal:
                     f"""DELETE FROM answered WHERE (number, period) IN
                     (SELECT number, period FROM answered WHERE {closed}
                     ORDER BY closes LIMIT ?)""",  # noqa: S608
-                    to_seconds(now),
+                    latest,
                     count - MOST,
                 )

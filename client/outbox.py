@@ -31,12 +31,16 @@ from .transport import DEADLINE, Carrier
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """The due reports of one pseudonym, and the leave to send them, void after a no."""
+    """The due reports of one pseudonym, and the leave to send them, void after a no.
+
+    ``ticket`` tells of a no that this process heard, ``begun`` of one that another stored.
+    """
 
     group: Group
     device: str
     reports: tuple[Queued, ...]
     ticket: int
+    begun: int
 
 
 @dataclass(slots=True)
@@ -80,10 +84,11 @@ class Outbox:
         timeout : float or None
             Seconds it may take in all; None for as long as the exchanges take.
         """
-        until = time.monotonic() + (math.inf if timeout is None else timeout)
+        patience = math.inf if timeout is None else max(0.0, timeout)
+        until = time.monotonic() + patience
         total, tried = Delivery(), set[Group]()
-        with self._turn(timeout) as mine:
-            if mine and (force or self._may_try()):
+        with self._turn(min(patience, 2 * DEADLINE)) as mine:
+            if mine and self._may_try(force=force):
                 total.dropped += self.drop_closed()
                 while not total.failed and (parcel := self._next(force, tried)):
                     if time.monotonic() >= until:
@@ -95,11 +100,11 @@ class Outbox:
     def send_one(self) -> Delivery | None:
         """Send one parcel that is due, any of them; None if someone else is sending."""
         delivery = Delivery()
-        with self._turn() as mine:
+        with self._turn(2 * DEADLINE) as mine:
             if not mine:
                 return None
             self.drop_closed()
-            if self._may_try() and (parcel := self._next(force=False, tried=set())):
+            if self._may_try(force=False) and (parcel := self._next(force=False, tried=set())):
                 self._deliver(parcel, delivery, math.inf)
         return delivery
 
@@ -116,6 +121,7 @@ class Outbox:
         with self._db.transaction():
             dropped = self._queue.remove_closed(now)
             self._store.count({"period_closed": dropped})
+        self._store.journal.trim(now)
         return dropped
 
     def after_fork(self) -> None:
@@ -125,9 +131,9 @@ class Outbox:
         self._transport.after_fork()
 
     @contextmanager
-    def _turn(self, timeout: float | None = None) -> Iterator[bool]:
-        """Wait for this process's other thread, but not for another process."""
-        if not self._thread_turn.acquire(timeout=2 * DEADLINE if timeout is None else timeout):
+    def _turn(self, patience: float) -> Iterator[bool]:
+        """Wait so long for this process's other thread, but not for another process."""
+        if not self._thread_turn.acquire(timeout=patience):
             yield False
             return
         try:
@@ -139,9 +145,11 @@ class Outbox:
         finally:
             self._thread_turn.release()
 
-    def _may_try(self) -> bool:
+    def _may_try(self, *, force: bool) -> bool:
         now = self._clock()
-        return not self.paused and self._store.believes(now) and self.earliest(now) <= now
+        if not self._store.believes(now):
+            return False
+        return force or (not self.paused and self.earliest(now) <= now)
 
     def _next(self, force: bool, tried: set[Group]) -> Parcel | None:
         """Return one of the parcels that are due, at random; none unless the person said yes."""
@@ -156,12 +164,14 @@ class Outbox:
             return None
         group = waiting[FreshDraws().below(len(waiting))]
         name = device_of(device.secret, self._survey, group)
-        return Parcel(group, name, tuple(groups[group]), ticket)
+        return Parcel(group, name, tuple(groups[group]), ticket, device.begun)
 
     def _deliver(self, parcel: Parcel, total: Delivery, until: float) -> None:
         with closing(self._transport.connection()) as connection:
             period = parcel.group[0]
             for reports, body in bodies(self._survey, period, parcel.device, parcel.reports):
+                if time.monotonic() >= until or not self._may_leave(parcel):
+                    return
                 seconds = min(DEADLINE, until - time.monotonic())
                 reply = self._transport.post(connection, body, parcel.ticket, seconds)
                 verdict = judge(reply, len(reports), self._clock())
@@ -169,6 +179,11 @@ class Outbox:
                 self._apply(verdict, reports, total)
                 if total.failed:
                     return
+
+    def _may_leave(self, parcel: Parcel) -> bool:
+        """Return whether nobody has said no since a parcel was made."""
+        device = self._store.device()
+        return device.consent == "on" and device.begun == parcel.begun
 
     def _apply(self, verdict: Verdict, reports: Sequence[Queued], total: Delivery) -> None:
         """Do to the queue what the verdict says."""
@@ -195,11 +210,11 @@ class Outbox:
         total.dropped += len(states) - sent
 
     def _asked_for(self, verdict: Verdict, period: str) -> datetime | None:
-        """Return when the collector wants to hear again: no later than the period closes."""
-        if verdict.not_before is None:
+        """Return when to send again, if the collector named a time before which it will not hear."""
+        closes = self._queue.last_close(period)
+        if verdict.not_before is None or closes is None:
             return None
-        moment = later(verdict.not_before, self._clock())
-        return min(moment, self._queue.last_close(period) or moment)
+        return later(verdict.not_before, self._clock(), closes)
 
     def _pause(self, failures: int, asked: datetime | None = None) -> None:
         """Let no process try again too soon after a failure; a success ends that."""

@@ -7,7 +7,6 @@ What must never change: a departure never depends on when something was recorded
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from deniable.protocol.draws import FreshDraws
@@ -20,6 +19,11 @@ Clock = Callable[[], datetime]
 SPREAD = timedelta(hours=24)
 """Reports of one period leave over this long, or over half the grace if that is shorter, so that
 there is time for a second attempt."""
+
+
+def utc_now() -> datetime:
+    """Return the time."""
+    return datetime.now(UTC)
 
 
 def departure(period: Period, now: datetime, window: timedelta) -> datetime:
@@ -51,15 +55,18 @@ def backoff(failures: int) -> timedelta:
     return uniform(min(timedelta(hours=1), timedelta(seconds=5) * 2 ** min(failures, 16)))
 
 
-def later(not_before: datetime, now: datetime) -> datetime:
-    """Draw a moment after the one a collector asked for: later by up to a tenth of the wait.
+def later(not_before: datetime, now: datetime, closes: datetime) -> datetime:
+    """Draw a moment no earlier than the one a collector asked for, of those a store can keep.
 
-    By half a minute at least, so that devices told the same do not all come back at once.
+    Later by up to a tenth of the wait, an hour at most and half a minute at least, so that devices
+    told the same do not all come back at once. What was refused counts until ``closes``: a wait
+    that is longer ends then, and the draw leaves time for another attempt before it.
     """
-    tenth = min((not_before - now) / 10, timedelta(hours=1))
-    with suppress(OverflowError):
-        return max(not_before, now) + uniform(max(tenth, timedelta(seconds=30)))
-    return not_before
+    asked = max(now, min(not_before, closes)) + timedelta(microseconds=999_999)
+    asked = asked.replace(microsecond=0)
+    spread = max(timedelta(seconds=30), min((asked - now) / 10, timedelta(hours=1)))
+    left = closes - asked
+    return asked + uniform(min(spread, left / 2) if left > timedelta(0) else spread)
 
 
 def to_seconds(moment: datetime) -> int:

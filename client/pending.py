@@ -110,8 +110,10 @@ class Queue:
             response FROM queue JOIN ledger USING (number)
             WHERE survey = ? AND {which} ORDER BY period, question, version"""  # noqa: S608
         return [
-            Queued(*name, bool(alone), bool(local), segment, digits, json.loads(response))
-            for *name, alone, local, segment, digits, response in self._db.rows(
+            Queued(
+                period, name, version, bool(alone), bool(local), segment, digits, json.loads(wire)
+            )
+            for period, name, version, alone, local, segment, digits, wire in self._db.rows(
                 sql, WIRE_HASH, self._survey, *values
             )
         ]

@@ -9,6 +9,7 @@ from deniable.protocol.report import CODES
 REFUSED: Mapping[str, str] = {
     "no_such_question": "the app named a question the survey does not have",
     "wrong_value": "the app gave a value that is no answer to the question",
+    "before_consent": "it was given before the person decided",
     "expired": "the question was no longer asked",
     "ceiling": "it would have passed the ceiling of epsilon",
     "changed": "the question had been changed under the same version",

@@ -31,6 +31,7 @@ Outcome = Literal[
     "queued",
     "answered",
     "off",
+    "before_consent",
     "expired",
     "ceiling",
     "changed",
@@ -58,11 +59,18 @@ class UnknownQuestion(ParameterError):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer to be randomized, and the moment at which it was given."""
+    """One answer to be randomized, and the moment at which it was given.
+
+    Attributes
+    ----------
+    begun : int or None
+        How often sending had begun when it was given, if it waited for the disk since.
+    """
 
     question: Question
     symbol: int = field(repr=False)
     now: datetime
+    begun: int | None = None
 
     @property
     def period(self) -> Period:
@@ -270,6 +278,8 @@ class Recorder:
         question = answer.question
         if device.consent == "off" or device.secret is None:
             return "off"
+        if answer.begun not in (None, device.begun):
+            return "before_consent"
         if self._store.journal.answered(question, (past or answer.period).key):
             return "answered"
         if not self._queue.has_room(_size(question)):

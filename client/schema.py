@@ -54,6 +54,7 @@ def connect(
         db = _open(path, "ro" if look else "rw")
         try:
             db.execute(f"PRAGMA busy_timeout = {patience * 1000:.0f}").fetchone()
+            _check_version(db)
             if not look:
                 _keep_private(path)
                 for pragma in _PRAGMAS:
@@ -156,11 +157,17 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _check(db: sqlite3.Connection) -> None:
-    """Refuse a store that is not whole, or of another format."""
+def _check_version(db: sqlite3.Connection) -> int:
+    """Refuse a store of a later format, before anything is done to it."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version > tables.VERSION:
         raise StoreError("the store was written by a newer deniable; upgrade the app")
+    return int(version)
+
+
+def _check(db: sqlite3.Connection) -> None:
+    """Refuse a store that is not whole, or of another format."""
+    version = _check_version(db)
     if version in UPGRADED:
         raise StoreError("the store was written by an older deniable; start its app once")
     names = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

@@ -7,7 +7,6 @@ anything of it is kept, to the one active key of the survey that ships in the ap
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
 
 from deniable.protocol.errors import DeniableError, MissingExtraError, ParameterError
 from deniable.protocol.question import Question
@@ -62,6 +61,8 @@ class Sealer:
 
 def _installed() -> bool:
     """Return whether the library is there, without loading it."""
+    from importlib.util import find_spec
+
     try:
         return find_spec("cryptography.hazmat.primitives.hpke") is not None
     except (ImportError, ValueError):

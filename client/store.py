@@ -49,6 +49,8 @@ class Device:
         The least max_epsilon this store ever saw.
     born : datetime
         The day the store was made.
+    begun : int
+        How often sending has begun; what was recorded when it was another number is never sent.
     keep_responses : bool
         Whether the person wants the journal to hold the responses that were sent.
     """
@@ -59,6 +61,7 @@ class Device:
     mode: Consent
     ceiling: Decimal
     born: datetime
+    begun: int
     keep_responses: bool
 
 
@@ -96,11 +99,11 @@ class Store:
 
     def device(self) -> Device:
         """Return the secret and what the person decided."""
-        sql = "SELECT secret, consent, mode, consent_on, ceiling, born, keep_responses FROM device"
-        ((secret, consent, mode, day, ceiling, born, keep),) = self._db.rows(sql)
-        return Device(
-            secret, consent or mode, day, mode, _decimal(ceiling), from_seconds(born), bool(keep)
-        )
+        sql = """SELECT secret, coalesce(consent, mode), consent_on, mode, ceiling, born, begun,
+            keep_responses FROM device"""
+        ((secret, consent, day, mode, ceiling, born, begun, keep),) = self._db.rows(sql)
+        least = _decimal(ceiling)
+        return Device(secret, consent, day, mode, least, from_seconds(born), begun, bool(keep))
 
     def greet(self, mode: str, max_epsilon: Decimal, now: datetime) -> Device:
         """Note what the app asks for, and lower the ceiling to its survey's; a transaction.
@@ -150,7 +153,10 @@ class Store:
     def _begin(self, now: datetime) -> None:
         """Let reports be sent from now on, and none that was recorded before."""
         self._throw_away("before_consent")
-        self._db.write("UPDATE seen SET since = ?", to_seconds(now))
+        self._db.write("UPDATE device SET begun = begun + 1")
+        self._db.write(
+            "UPDATE seen SET since = max(?, (SELECT latest FROM device))", to_seconds(now)
+        )
 
     def _throw_away(self, state: str) -> None:
         """Erase what waits; a period that cannot have left the device may be answered again."""
@@ -197,7 +203,9 @@ class Store:
                     self._db.write("UPDATE device SET failures = 0, resume = NULL")
                 if believed:
                     today = to_seconds(day_of(now))
-                    self._db.write("UPDATE device SET born = ? WHERE born > ?", today, today)
+                    for table, column in (("device", "born"), ("seen", "since")):
+                        sql = f"UPDATE {table} SET {column} = ? WHERE {column} > ?"  # noqa: S608
+                        self._db.write(sql, today, to_seconds(now))
         return believed
 
     def held_since(self) -> datetime | None:
@@ -228,8 +236,10 @@ class Store:
         sql = """SELECT survey, question, version, number, hash, epsilon, erased, about, answers
             FROM ledger ORDER BY survey, question, version"""
         return [
-            Spent(*key, _decimal(epsilon), bool(erased), _told(told), answers)
-            for *key, epsilon, erased, told, answers in self._db.rows(sql)
+            Spent(
+                name, question, version, number, digits, _decimal(text), bool(gone), _told(told), n
+            )
+            for name, question, version, number, digits, text, gone, told, n in self._db.rows(sql)
         ]
 
     def line(self, question: Question) -> tuple[str, bool] | None:
@@ -249,7 +259,7 @@ class Store:
             """INSERT INTO ledger (survey, question, version, number, hash, epsilon, about)
             VALUES (?, ?, ?, ?, ?, ?, ?)""",
             *_key(question),
-            draw_number({line.number for line in self.ledger()}),
+            draw_number({number for (number,) in self._db.rows("SELECT number FROM ledger")}),
             question.hash,
             canonical(question.epsilon),
             json.dumps(about(question), ensure_ascii=False),

@@ -17,7 +17,8 @@ PAGE_BYTES = 1024
 # device    one row. secret: NULL once erased. consent: what the person decided, 'on' or 'off', or
 #           NULL, and consent_on: on which day; mode: what the app asked for, which holds while
 #           consent is NULL. ceiling: the least max_epsilon this store ever saw. born: the day it
-#           was made; machine: a keyed mark of the machine, NULL if unknown; latest: the last day
+#           was made; begun: how often sending has begun, by a yes or an app that asks no more;
+#           machine: a keyed mark of the machine, NULL if unknown; latest: the last day
 #           seen, and odd: since when the clock has shown another time than it could. failures,
 #           resume: uploads that failed in a row, and when the next may be tried. keep_responses:
 #           whether the person wants the journal to hold what was sent. Times are in seconds
@@ -25,7 +26,8 @@ PAGE_BYTES = 1024
 # ledger    what was spent, for ever. number: by which other tables name the question version,
 #           drawn at random, so that it tells no order; erased: its secret is gone, so it is never
 #           answered again; about: what the person is told of the question, in JSON, never a value;
-#           answers: how many periods were answered.
+#           answers: how many periods were answered. Its rows are long, and WITHOUT ROWID each would
+#           take a page of its own.
 # seen      since when a question with a default is known.
 # answered  the journal, and why there is one report per question and period. state: NULL while the
 #           report waits, then 'sent' or why it never counted; response: if the person wants that.
@@ -39,16 +41,17 @@ CREATE TABLE device (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     secret BLOB, consent TEXT CHECK (consent IN ('on', 'off')), consent_on TEXT,
     mode TEXT NOT NULL CHECK (mode IN ('on', 'ask', 'off')), ceiling TEXT NOT NULL,
-    born INTEGER NOT NULL, machine BLOB, latest INTEGER NOT NULL, odd INTEGER,
+    born INTEGER NOT NULL, begun INTEGER NOT NULL DEFAULT 0, machine BLOB, latest INTEGER NOT NULL, odd INTEGER,
     failures INTEGER NOT NULL DEFAULT 0, resume INTEGER,
     keep_responses INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE ledger (
-    survey TEXT, question TEXT, version INTEGER, number INTEGER NOT NULL UNIQUE,
+    number INTEGER PRIMARY KEY, survey TEXT NOT NULL, question TEXT NOT NULL,
+    version INTEGER NOT NULL,
     hash TEXT NOT NULL, epsilon TEXT NOT NULL, erased INTEGER NOT NULL DEFAULT 0,
     about TEXT NOT NULL, answers INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (survey, question, version)
-) WITHOUT ROWID;
+    UNIQUE (survey, question, version)
+);
 CREATE TABLE seen (
     survey TEXT, question TEXT, version INTEGER, since INTEGER NOT NULL,
     PRIMARY KEY (survey, question, version)

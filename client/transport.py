@@ -11,6 +11,7 @@ longer than :data:`DEADLINE`.
 
 from __future__ import annotations
 
+import io
 import re
 import threading
 from typing import TYPE_CHECKING, Any, Protocol
@@ -89,7 +90,7 @@ class Transport:
         return self._abandoned
 
     def post(
-        self, connection: requests.Session, body: bytes, ticket: int, seconds: float = DEADLINE
+        self, connection: requests.Session, body: bytes, ticket: int, seconds: float
     ) -> Reply:
         """Send one body, wait so long at most; a failure of any kind is a reply with status 0."""
         if self._exchange is not None and not self._exchange.ended:
@@ -155,7 +156,7 @@ class _Exchange(threading.Thread):
     def _post(self) -> Reply:
         with self._connection.post(
             self._url,
-            data=self._body,
+            data=_Body(self._body, self.over),
             timeout=_SOCKET_SECONDS,
             allow_redirects=False,
             stream=True,
@@ -164,6 +165,19 @@ class _Exchange(threading.Thread):
             if len(body) > _REPLY_BYTES:
                 body = b""
             return Reply(response.status_code, body, response.headers.get("Retry-After"))
+
+
+class _Body(io.BytesIO):
+    """A body of which nothing more leaves once the exchange was given up."""
+
+    def __init__(self, body: bytes, over: threading.Event) -> None:
+        super().__init__(body)
+        self._over = over
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if self._over.is_set():
+            raise ConnectionAbortedError
+        return super().read(size)
 
 
 def _in_words(error: Exception) -> str:

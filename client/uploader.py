@@ -1,7 +1,7 @@
 """The thread that sends reports when their time has come, and otherwise sleeps.
 
-It starts with the first report there is to send, never before the person said yes, and never
-keeps a process alive. What must never change: it alone decides nothing about what is sent; that
+It starts with the first report there is to send, or the first period whose default it has to
+decide, never before the person said yes, and never keeps a process alive. What must never change: it alone decides nothing about what is sent; that
 is the outbox's, for a thread and for ``flush()`` alike.
 """
 

@@ -16,8 +16,11 @@ What must never change: no message of any of these contains a person's true valu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+TYPE_CHECKING = False  # of `typing`: this is what an app loads first
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .problems import Problem
 
 
 class DeniableError(Exception):
@@ -26,18 +29,6 @@ class DeniableError(Exception):
 
 class ParameterError(DeniableError, ValueError):
     """An argument is of the wrong type or out of range."""
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One mistake in a survey: where it is, what is wrong, and what to write instead."""
-
-    key: str
-    problem: str
-    fix: str
-
-    def __str__(self) -> str:
-        return f"{self.key}: {self.problem}; {self.fix}"
 
 
 class SurveyError(ParameterError):

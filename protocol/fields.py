@@ -13,7 +13,6 @@ from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import TypeVar
 
-from .errors import Problem
 from .exact import canonical, fits
 from .limits import (
     EPSILON_MAX,
@@ -23,6 +22,7 @@ from .limits import (
     MAX_TEXT,
     NUMBER_PLACES,
 )
+from .problems import Problem
 from .question import nfc
 
 ID = re.compile(r"[a-z][a-z0-9_-]{0,63}")

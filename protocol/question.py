@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import unicodedata
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -239,6 +238,10 @@ def canonical_json(document: object) -> str:
 
 def nfc(text: str) -> str:
     """Return the composed form in which texts are compared, hashed and stored."""
+    if text.isascii():
+        return text
+    import unicodedata
+
     return unicodedata.normalize("NFC", text)
 
 

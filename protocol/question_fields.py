@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
+from functools import lru_cache
 from typing import cast
 
-from .errors import ParameterError, Problem, SurveyError
+from .errors import ParameterError, SurveyError
 from .exact import canonical
 from .fields import ID, Fields
 from .limits import (
@@ -26,6 +28,7 @@ from .limits import (
 from .mechanisms import MECHANISMS, NO_OPTIONS, Mechanism, Options, build, choose, named
 from .mechanisms.base import Asks
 from .periods import KINDS, PeriodKind
+from .problems import Problem
 from .question import Question, QuestionType, Value, mechanism_document, nfc
 from .ranges import Range
 
@@ -150,9 +153,9 @@ def _mechanism(fields: Fields, asks: Asks, k: int, *, linkable: bool, compiled: 
     name, options = _named(fields, asks, compiled)
     try:
         if name == "auto":
-            mechanism = choose(k, epsilon, first, asks=asks, linkable=linkable)
+            mechanism = _chosen(k, epsilon, first, asks, linkable)
         else:
-            mechanism = build(name, k, epsilon, first, options)
+            mechanism = _built(name, k, epsilon, first, tuple(options.items()))
     except ParameterError as exc:
         fields.problem("mechanism", str(exc), "correct it")
         return choose(2, EPSILON_MIN, asks=asks)
@@ -161,6 +164,22 @@ def _mechanism(fields: Fields, asks: Asks, k: int, *, linkable: bool, compiled: 
     if mechanism.shape.cells > MAX_CELLS:
         fields.problem("mechanism", f"tallies exceed {MAX_CELLS} counts", "lower k or its options")
     return mechanism
+
+
+@lru_cache(maxsize=64)
+def _chosen(
+    k: int, epsilon: Decimal, first: Decimal | None, asks: Asks, linkable: bool
+) -> Mechanism:
+    """Return what "auto" means; questions often ask for the same, and it takes milliseconds."""
+    return choose(k, epsilon, first, asks=asks, linkable=linkable)
+
+
+@lru_cache(maxsize=64)
+def _built(
+    name: str, k: int, epsilon: Decimal, first: Decimal | None, options: tuple[tuple[str, int], ...]
+) -> Mechanism:
+    """Return a mechanism of this name, as :func:`_chosen` does."""
+    return build(name, k, epsilon, first, dict(options))
 
 
 def _named(fields: Fields, asks: Asks, compiled: bool) -> tuple[str, Options]:

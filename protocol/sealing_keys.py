@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from .errors import Problem, ReportError
+from .errors import ReportError
 from .fields import ID, Fields
+from .problems import Problem
 from .response import decode_base64url
 from .sealing import KEY_STATES, SUITES, KeyState, SealingKey, base64url_length
 

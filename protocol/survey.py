@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from .errors import Problem, SurveyError
+from .errors import SurveyError
 from .exact import canonical, total
 from .fields import ID, Fields
 from .limits import (
@@ -24,6 +24,7 @@ from .limits import (
     MAX_SEGMENT,
     MAX_SEGMENTS,
 )
+from .problems import Problem
 from .question import Question
 from .question_fields import COMPILED_KEYS, QUESTION_KEYS, name_of, read_question
 from .sealing import SealingKey

@@ -15,20 +15,18 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from .derivation import permanent_response, pseudonym
 from .draws import DERIVATION, PublicDraws
 from .errors import ParameterError
+from .limits import BODY_SIZES
 from .periods import KINDS, ONCE, Period, parse_period, period_at
 from .question import Question, canonical_json
 from .report import device_name, report_document, request_document
 from .response import Response, Wire
 from .vector_draws import SECRETS, below, buckets, field_tables, take, words
 from .vector_survey import survey
-
-PLAIN_SIZES: Final = (1024, 4096, 16384, 65536)
-"""Bytes that a body may have which is sent as it is: JSON, padded with spaces."""
 
 _MOMENTS = (
     "2001-01-01T00:00:00Z",
@@ -86,7 +84,7 @@ def padded(length: int) -> int:
     >>> padded(1024), padded(1025)
     (1024, 4096)
     """
-    return next(size for size in PLAIN_SIZES if size >= length)
+    return next(size for size in BODY_SIZES if size >= length)
 
 
 def _hashes() -> Iterator[dict[str, Any]]:

@@ -14,9 +14,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from deniable.protocol.errors import ParameterError, Problem, SurveyError
+from deniable.protocol.errors import ParameterError, SurveyError
 from deniable.protocol.exact import canonical, total
 from deniable.protocol.mechanisms import NO_OPTIONS, Mechanism
+from deniable.protocol.problems import Problem
 from deniable.protocol.question import Question
 from deniable.protocol.survey import Survey, load_survey, parse_survey
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from deniable.protocol.errors import Problem
 from deniable.protocol.limits import EPSILON_MAX
+from deniable.protocol.problems import Problem
 
 from ..estimators import FAKE_SHARE
 from ..figures import at_most

@@ -26,7 +26,6 @@ class Asked:
     """
 
     ask: str | None = None
-    type: str | None = None
     mechanism: str | None = None
     period: str | None = None
     classes: int | None = None
@@ -38,10 +37,13 @@ class Asked:
     def read(cls, about: Mapping[str, Any]) -> Asked:
         """Return what can be read of it."""
         return cls(
-            *(_text(about.get(name)) for name in ("ask", "type", "mechanism", "period")),
-            _count(about.get("classes")),
-            _epsilon(about.get("epsilon_first")),
-            *(_probability(about.get(name)) for name in ("p", "q")),
+            ask=_text(about.get("ask")),
+            mechanism=_text(about.get("mechanism")),
+            period=_text(about.get("period")),
+            classes=_count(about.get("classes")),
+            epsilon_first=_epsilon(about.get("epsilon_first")),
+            p=_probability(about.get("p")),
+            q=_probability(about.get("q")),
         )
 
 

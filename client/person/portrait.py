@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from deniable.protocol.exact import canonical, total
+from deniable.protocol.periods import parse_period
 
 from ..database import Database
 from ..machine import machine_id
@@ -23,17 +24,15 @@ STATES = {"on": "on", "ask": "local", "off": "off"}
 UNIT = "of one device, from all its reports about one unchanging answer"
 
 
-def portrait(store: Store, db: Database, environment: str) -> dict[str, Any]:
+def portrait(store: Store, db: Database) -> dict[str, Any]:
     """Return everything a store tells."""
-    summary = summarized(store, db, environment)
+    summary = summarized(store, db)
     questions = _questions(store)
     spent = total(Decimal(question["epsilon"]) for question in questions)
     device = store.device()
     return {
         **summary,
-        "app_asks": device.mode,
         "born": device.born.date().isoformat() if to_seconds(device.born) else None,
-        "erased": device.secret is None,
         "keeps_responses": device.keep_responses,
         "epsilon_unit": UNIT,
         "epsilon_spent": canonical(spent),
@@ -43,7 +42,7 @@ def portrait(store: Store, db: Database, environment: str) -> dict[str, Any]:
     }
 
 
-def summarized(store: Store, db: Database, environment: str) -> dict[str, Any]:
+def summarized(store: Store, db: Database) -> dict[str, Any]:
     """Return the state of a store, and what became of its reports."""
     device = store.device()
     counters = store.counters()
@@ -54,9 +53,8 @@ def summarized(store: Store, db: Database, environment: str) -> dict[str, Any]:
     return {
         "state": "silent" if clone else state,
         "reason": "; ".join(_reasons(store, device, clone)),
-        "environment": environment or None,
+        "consent": device.consent,
         "decided_on": device.decided_on,
-        "undecided": device.decided_on is None,
         "erased": device.secret is None,
         "sent": sent,
         "queued": store.queued(),
@@ -120,12 +118,16 @@ def _questions(store: Store) -> list[dict[str, Any]]:
 
 
 def _journal(store: Store) -> Iterator[dict[str, Any]]:
-    lines = {line.number: line for line in store.ledger()}
-    for entry in reversed(store.journal.entries()):
-        if (line := lines.get(entry.number)) is not None:
-            state = entry.state or "waiting"
-            kept = {} if entry.response is None else {"response": entry.response}
-            yield {"period": entry.period, **_name(line), "state": state, **kept}
+    """Yield what became of every answer, newest period first."""
+    lines = {line.number: line for line in store.ledger()}  # by name
+    order = list(lines)
+    entries = [entry for entry in store.journal.entries() if entry.number in lines]
+    entries.sort(key=lambda entry: order.index(entry.number))
+    entries.sort(key=lambda entry: (parse_period(entry.period).start, entry.period), reverse=True)
+    for entry in entries:
+        state = entry.state or "waiting"
+        kept = {} if entry.response is None else {"response": entry.response}
+        yield {"period": entry.period, **_name(lines[entry.number]), "state": state, **kept}
 
 
 def _name(line: Spent) -> dict[str, Any]:

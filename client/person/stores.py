@@ -6,6 +6,7 @@ one store keeps nobody from the others.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,7 +58,9 @@ def look(path: Path, tell: Callable[[Store, Database], dict[str, Any]]) -> dict[
     """
     try:
         with opened(path, look=True) as database, database.snapshot():
-            return {"store": str(path), **tell(Store(database), database)}
+            told = {"store": str(path), **tell(Store(database), database)}
+            json.dumps(told)
+            return told
     except (NoStore, UnreadableStore, SetAside) as exc:
         return _nothing(path, "silent", str(exc))
     except (DeniableError, OSError) as exc:

@@ -26,7 +26,8 @@ from deniable.protocol.limits import EPSILON_SUM, MAX_QUESTIONS
 from deniable.protocol.periods import KINDS, period_at
 from deniable.protocol.survey import Survey, compile_survey, load_survey
 
-from ..client import Client, utc_now
+from ..client import Client
+from ..pacing import utc_now
 from .rehearsal import Hand, Values, moments, secret_of
 
 EVENTS = ("restart", "copy", "upgrade", "processes")

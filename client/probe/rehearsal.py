@@ -25,8 +25,8 @@ from deniable.protocol.periods import midnight, period_at
 from deniable.protocol.question import Question
 from deniable.protocol.survey import Survey
 
-from ..client import Client, utc_now
-from ..pacing import plausible
+from ..client import Client
+from ..pacing import plausible, utc_now
 
 NOWHERE = "http://127.0.0.1:9"
 """Where the reports of devices that send nothing would go."""

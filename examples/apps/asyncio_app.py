@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from deniable.client import Client
@@ -65,7 +66,5 @@ async def main(port: int = 8020) -> None:
 
 
 if __name__ == "__main__":
-    try:
+    with suppress(KeyboardInterrupt):
         asyncio.run(main(int(os.environ.get("PORT", "8020"))))
-    except KeyboardInterrupt:
-        pass

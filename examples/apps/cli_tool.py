@@ -33,8 +33,7 @@ def main() -> int:
 
 def ask_once(telemetry: Client) -> None:
     """Ask whoever can answer and has not; somebody who only presses Return has not said yes."""
-    status = telemetry.status()
-    if status.state != "local" or status.decided_on or not sys.stdin.isatty():
+    if telemetry.status().state != "local" or not sys.stdin.isatty():
         return
     print("May this tool report which formats are used? Each report is randomized first, so that")
     print("nobody can tell what you did. `deniable-device show` shows them, `off` stops them.")

@@ -30,8 +30,9 @@ PRIVACY = """
 <p>Reports: {{ status.state }}{% if status.decided_on %}, decided on {{ status.decided_on }}
 {% endif %}. {{ status.reason }}</p>
 <p>May this site report which formats its notes are exported to? Each report is randomized first,
-so that nobody can tell what was done here. One would look like this:</p>
-<pre>{{ example.request | tojson(indent=2) }}</pre>
+so that nobody can tell what was done here.
+{% if example %}If it was PDF, one could be this:
+<pre>{{ example.request | tojson(indent=2) }}</pre>{% endif %}</p>
 <form method="post">
 <input type="hidden" name="token" value="{{ token }}">
 <button name="answer" value="yes">Yes</button> <button name="answer" value="no">No</button>

@@ -32,9 +32,12 @@ async function passOn(request, reply) {
   const parts = [];
   for await (const part of request) parts.push(part);
   const headers = { "Content-Type": "application/json" };
-  const answer = await fetch(new URL("/v1/reports", collector), { method: "POST", headers, body: Buffer.concat(parts) });
-  const again = answer.headers.get("Retry-After");
-  reply.writeHead(answer.status, { "Content-Type": answer.headers.get("Content-Type"), ...(again && { "Retry-After": again }) });
+  const url = new URL("/v1/reports", collector);
+  const answer = await fetch(url, { method: "POST", headers, body: Buffer.concat(parts) });
+  for (const name of ["Content-Type", "Retry-After"]) {
+    if (answer.headers.has(name)) reply.setHeader(name, answer.headers.get(name));
+  }
+  reply.writeHead(answer.status);
   reply.end(await answer.text());
 }
 

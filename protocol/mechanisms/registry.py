@@ -1,49 +1,89 @@
 """Every mechanism by its name, and how one is built.
 
-To add a mechanism: write its module, add its class to ``MECHANISMS``. Wire form, folding,
-collection and proofs come with its shape; a new decoder goes to the analysis.
+To add a mechanism: write its module, add a line to ``MECHANISMS``. Wire form, folding,
+collection and proofs come with its shape; a new decoder goes to the analysis. A device loads
+only the modules of the mechanisms that its survey names.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
 from decimal import Decimal
+from importlib import import_module
+from typing import cast
 
 from ..errors import ParameterError
 from .base import NO_OPTIONS, Asks, Mechanism, Options
-from .dbitflip import DBitFlip
-from .grr import GRR
-from .hadamard import HadamardResponse
-from .olh import OLH
-from .one_bit import OneBitMean
-from .oue import OUE
-from .piecewise import Piecewise
-from .rappor import Rappor
-from .square_wave import SquareWave
-from .subset import SubsetSelection
-from .sue import SUE
 
-MECHANISMS: dict[str, type[Mechanism]] = {
-    cls.name: cls
-    for cls in (
-        GRR,
-        SUE,
-        OUE,
-        OLH,
-        SubsetSelection,
-        HadamardResponse,
-        Rappor,
-        DBitFlip,
-        OneBitMean,
-        Piecewise,
-        SquareWave,
-    )
-}
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a mechanism is, and which questions it serves."""
+
+    asks: Asks
+    module: str
+    name: str
+
+    def load(self) -> type[Mechanism]:
+        """Return its class."""
+        module = import_module(f".{self.module}", __package__)
+        return cast("type[Mechanism]", getattr(module, self.name))
+
+
+class Registry(MutableMapping[str, type[Mechanism]]):
+    """Classes by their names; each is loaded when it is first asked for."""
+
+    def __init__(self, places: Mapping[str, Place]) -> None:
+        self._found: dict[str, Place | type[Mechanism]] = {**places}
+
+    def __getitem__(self, name: str) -> type[Mechanism]:
+        found = self._found[name]
+        if isinstance(found, Place):
+            found = self._found[name] = found.load()
+        return found
+
+    def __setitem__(self, name: str, mechanism: type[Mechanism]) -> None:
+        self._found[name] = mechanism
+
+    def __delitem__(self, name: str) -> None:
+        del self._found[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def named(self, asks: Asks) -> tuple[str, ...]:
+        """Return the names of those that serve one kind of question, and load none."""
+        return tuple(name for name, found in self._found.items() if found.asks == asks)
+
+
+MECHANISMS = Registry(
+    {
+        "grr": Place("choice", "grr", "GRR"),
+        "sue": Place("choice", "sue", "SUE"),
+        "oue": Place("choice", "oue", "OUE"),
+        "olh": Place("choice", "olh", "OLH"),
+        "ss": Place("choice", "subset", "SubsetSelection"),
+        "hr": Place("choice", "hadamard", "HadamardResponse"),
+        "rappor": Place("choice", "rappor", "Rappor"),
+        "dbitflip": Place("choice", "dbitflip", "DBitFlip"),
+        "1bitmean": Place("number", "one_bit", "OneBitMean"),
+        "piecewise": Place("number", "piecewise", "Piecewise"),
+        "square-wave": Place("number", "square_wave", "SquareWave"),
+    }
+)
 """Every mechanism a survey may name."""
 
 
 def named(asks: Asks) -> tuple[str, ...]:
     """Return the names of the mechanisms for one kind of question."""
-    return tuple(name for name, cls in MECHANISMS.items() if cls.asks == asks)
+    return MECHANISMS.named(asks)
 
 
 def build(

@@ -39,7 +39,7 @@ version = 1
 ask = "Which one?"
 {kind}
 mechanism = {mechanism}
-epsilon = 2
+epsilon = {epsilon}
 period = "day"
 expires = 2990-01-01
 """
@@ -52,7 +52,7 @@ QUESTIONS = {
     "side": (f"{FOUR}\nepsilon_first = 1", '"sue"'),
     "city": (SIXTEEN, '{name = "olh", g = 4}'),
 }
-COUNT = 120
+FEW, COUNT = 30, 120
 
 
 @dataclass(frozen=True)
@@ -268,6 +268,18 @@ FAULTS = {
     ),
 }
 OVER_HTTP = {"pseudonyms", "requests"}
+BY_CHANCE = {
+    "a key without question",
+    "a second round that is left out",
+    "randomness that anyone can guess",
+    "one secret for all",
+    "a second round that is keyed",
+    "one city that is answered without noise",
+}
+"""Faults that healthy devices could show too, so that it takes many to tell.
+
+Of 120 devices 23 say which of 16 cities, and each of them says so with 0.36 at epsilon 0.5.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +287,9 @@ def survey_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As its author wrote it; a compiled survey is refused where it resolves to something else."""
     path = tmp_path_factory.mktemp("survey") / "survey.toml"
     asked = [
-        QUESTION.format(name=name, kind=kind, mechanism=mechanism)
+        QUESTION.format(
+            name=name, kind=kind, mechanism=mechanism, epsilon=0.5 if name == "city" else 2
+        )
         for name, (kind, mechanism) in QUESTIONS.items()
     ]
     path.write_text("".join([TEXT, *asked]), encoding="utf-8")
@@ -291,8 +305,7 @@ def environment(folder: Path, planted: Fault | None = None) -> str:
     """An interpreter that has a copy of the device's code installed, with a fault in it."""
     for package in (deniable.protocol, deniable.client):
         source = Path(package.__file__ or "").parent
-        hidden = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(source, folder / "deniable" / source.name, ignore=hidden)
+        shutil.copytree(source, folder / "deniable" / source.name)
     if planted is not None:
         module = folder / "deniable" / planted.module
         code = module.read_text(encoding="utf-8")
@@ -305,8 +318,10 @@ def environment(folder: Path, planted: Fault | None = None) -> str:
 
 
 @contextmanager
-def devices(path: Path, folder: Path, planted: Fault | None = None) -> Iterator[Devices]:
-    with Devices(path, python=environment(folder, planted), workers=2) as audited:
+def devices(
+    path: Path, folder: Path, planted: Fault | None = None, workers: int = 1
+) -> Iterator[Devices]:
+    with Devices(path, python=environment(folder, planted), workers=workers) as audited:
         assert audited.describe().client == str(folder / "deniable" / "client")
         yield audited
 
@@ -335,7 +350,7 @@ def test_a_planted_fault_is_found(
     with devices(survey_path, tmp_path, planted) as audited:
         findings = [check_draws(audited), *check_hashes(audited, asked), *leaks(audited, asked)]
         if planted.found_by - OVER_HTTP - {"draws"}:
-            findings += check_derivation(audited, asked, COUNT)
+            findings += check_derivation(audited, asked, COUNT if name in BY_CHANCE else FEW)
         if planted.found_by & {"restart", "copy"}:
             findings += check_events(audited, asked, 3, ("restart", "copy"))
         if planted.found_by & OVER_HTTP:
@@ -345,7 +360,7 @@ def test_a_planted_fault_is_found(
 
 
 def test_the_healthy_code_passes(survey_path: Path, asked: Survey, tmp_path: Path) -> None:
-    with devices(survey_path, tmp_path) as audited:
+    with devices(survey_path, tmp_path, workers=2) as audited:
         findings = [*leaks(audited, asked), *audit_memo(audited, asked, count=COUNT, lives=2)]
         findings += [*check_requests(audited, asked), *audit_links(audited, asked, count=20)]
     assert violated(findings) == set(), [f.line for f in findings if f.kept is False]

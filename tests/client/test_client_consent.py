@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from client_kit import DAY, Clock, Collector, question, rows, run, survey, survey_file
+from client_kit import DAY, Clock, Collector, accept, question, rows, run, survey, survey_file
 
 from deniable.client.transport import Transport, _Exchange
 
@@ -50,21 +51,29 @@ def test_sockets_and_threads(
     assert len(heard.requests) == (consent == "on")
 
 
-def test_local_answers_are_kept_until_the_yes(start: Any, heard: Collector, clock: Clock) -> None:
-    client = start(survey(), heard.url)
-    assert client.status().state == "local"
-    client.record("dark", True)
-    assert client.flush(force=True).kept == 1
+def test_local_answers_are_thrown_away_by_the_yes(
+    start: Any, heard: Collector, store: Path, clock: Clock
+) -> None:
+    """And their periods may be answered again, `once` too, at no further cost."""
+    client = start(survey(dark=question(), once=question(period="once")), heard.url)
+    client.record_many({"dark": True, "once": True})
+    assert (client.status().state, client.flush(force=True).kept) == ("local", 2)
     client.opt_in()
-    assert client.status().state == "on"
-    assert client.flush(force=True).sent == 1
+    assert (client.status().state, client.flush(force=True).kept) == ("on", 0)
+    assert rows(store, "SELECT * FROM answered") == []
+    client.record_many({"dark": True, "once": True})
+    assert client.flush(force=True).sent == 2
+    assert client.status().epsilon_spent == 4
+    assert len(heard.reports) == 2
 
 
-def test_a_yes_starts_the_thread(start: Any, heard: Collector, clock: Clock) -> None:
+def test_a_yes_lets_the_thread_be_started(start: Any, heard: Collector, clock: Clock) -> None:
     client = start(survey(), heard.url)
+    client.opt_in()
     client.record("dark", True)
+    assert client._engine._uploader._thread.is_alive()
     clock.advance(2 * DAY)
-    client.opt_in()
+    client._engine._uploader.wake()
     heard.wait_for(1)
 
 
@@ -142,7 +151,76 @@ def test_a_yes_said_elsewhere_is_heard(start: Any, heard: Collector) -> None:
     client.record("dark", True)
     with start(survey(), heard.url) as other:
         other.opt_in()
+    client.record("dark", True)
+    assert client.status().state == "on"
     assert client.flush(force=True).sent == 1
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+@pytest.mark.parametrize("before", ["ask", "on"])
+def test_an_answer_that_waited_for_the_disk_is_from_before_the_yes(
+    start: Any, heard: Collector, before: str, elsewhere: bool
+) -> None:
+    """Given while nobody had said yes, or under an earlier yes, and stored under the new one."""
+    client = start(survey(), heard.url, consent=before)
+    write, begun, go_on = client._engine._writer._write, threading.Event(), threading.Event()
+    client._engine._writer._write = lambda answers: (begun.set(), go_on.wait(20), write(answers))
+    client.record("dark", True, wait=False)
+    assert begun.wait(20)
+    with start(survey(), heard.url, consent=before) as other:
+        decider = other if elsewhere else client
+        if before == "on":
+            decider.opt_out()
+        decider.opt_in()
+    go_on.set()
+    client._engine._writer.drain(20)
+    assert client.flush(force=True).sent == 0
+    assert client.status().dropped == {"before_consent": 1}
+    client.record("dark", False)
+    assert client.flush(force=True).sent == 1
+
+
+def test_a_no_said_elsewhere_stops_a_parcel_between_two_requests(
+    start: Any, heard: Collector
+) -> None:
+    """Two segments of one period travel one after the other; a yes after the no changes nothing."""
+    asked = survey({"segments": ["x", "y"]}, a=question(), b=question())
+    for segment, name in (("x", "a"), ("y", "b")):
+        with start(asked, heard.url, consent="on", segment=segment) as client:
+            client._engine._uploader.stop(5)
+            client.record(name, True)
+    client, other = start(asked, heard.url, consent="on"), start(asked, heard.url, consent="on")
+    for each in (client, other):
+        each._engine._uploader.stop(5)
+
+    def decide_meanwhile(handler: Any, count: int) -> None:
+        other.opt_out()
+        other.opt_in()
+        accept(handler, count)
+
+    heard.answer = decide_meanwhile
+    client.flush(force=True)
+    assert [request.questions for request in heard.requests] == [["a"]]
+
+
+def test_a_body_does_not_leave_when_the_no_comes_while_the_connection_is_made(
+    start: Any, heard: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As while a name is being looked up, which nothing can interrupt."""
+    client = start(survey(), heard.url, consent="on")
+    client.record("dark", True)
+    look_up, decided = socket.getaddrinfo, threading.Event()
+
+    def slowly(*arguments: Any, **options: Any) -> Any:
+        client.opt_out()
+        decided.set()
+        return look_up(*arguments, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slowly)
+    client.flush(force=True)
+    assert decided.is_set()
+    client._engine._transport._exchange.join(20)
+    assert heard.requests == []
 
 
 def test_a_no_gives_up_the_request_under_way(start: Any, heard: Collector) -> None:

@@ -179,3 +179,14 @@ def test_a_clock_that_was_set_back_decides_nothing_twice(
         clock.advance(step)
         start(asked()).close()
     assert periods(store) == ["2026-11-30"]
+
+
+def test_silence_leaves_in_the_thread_as_an_answer_does(
+    start: Any, heard: Collector, clock: Clock
+) -> None:
+    """Not only at the next call, which would tell that nobody answered."""
+    client = start(survey(dark=question(default=False)), heard.url, consent="on")
+    assert client._engine._uploader._thread.is_alive()
+    clock.advance(2 * DAY)
+    client._engine._uploader.wake()
+    heard.wait_for(1)

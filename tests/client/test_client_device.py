@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import UTC, datetime
+from decimal import Decimal
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -25,9 +27,14 @@ from client_kit import (
 from deniable.client.device import main
 
 SIDES = [f"side {number}" for number in range(256)]
+WIDE = choice(*SIDES, mechanism="oue", ask="Which side is up?")
 ASKED = survey(
-    {"linkable": True}, bits=choice(*SIDES, mechanism="oue"), dark=question(period="once")
+    {"linkable": True},
+    bits=WIDE,
+    dark=question(period="once", epsilon_first=Decimal(1)),
 )
+BITS = {"survey": "acme", "question": "bits", "version": 1}
+DARK = {"survey": "acme", "question": "dark", "version": 1}
 
 
 @pytest.fixture
@@ -47,16 +54,28 @@ def used(start: Any, heard: Collector, store: Path, clock: Clock) -> Path:
 def test_show_tells_everything_but_answers(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "--store", str(used)]) == 0
     out = capsys.readouterr().out
-    assert out.splitlines()[:9] == [
+    ((leaves,),) = rows(used, "SELECT not_before FROM queue")
+    moment = f"{datetime.fromtimestamp(leaves, UTC):%Y-%m-%d %H:%M}"
+    assert out.splitlines() == [
         str(used),
         "  consent   not decided: this app sends reports until you say no",
-        "  reports   2 sent, 1 waiting",
+        f"  reports   2 sent, 1 waiting, the next may leave from {moment} UTC",
         "            1 went nowhere: it would have passed the ceiling of epsilon",
-        "  epsilon   4 spent of at most 100",
-        "  question      answers  last        epsilon  odds",
-        "  acme/bits v1  2        2026-12-01  2        x7.39",
-        "  acme/dark v1  1        once        2        x7.39",
-        "  odds: whoever sees every report about an answer that never changes may hold it at most",
+        "  epsilon   4 spent for good, of at most 100 in the life of this store",
+        "  question      asked  answers  last        mechanism  epsilon          odds",
+        "  acme/bits v1  day    2        2026-12-01  oue        2                x7.39",
+        "    “Which side is up?”",
+        "  acme/dark v1  once   1        once        grr        2, one report 1  x7.39",
+        "    “Is the dark theme on?”",
+        "  journal, newest first:",
+        "    2026-12-01  waiting: acme/bits v1",
+        "    2026-11-30  sent: acme/bits v1",
+        "    once  sent: acme/dark v1",
+        "  epsilon: bounds what all reports ever sent about one answer that never changes give "
+        "away.",
+        "  odds: whoever sees them all may hold that answer at most so many times likelier than "
+        "before,",
+        "  against any other. `deniable-device explain` says it in more words.",
     ]
     (response,) = responses(used, "bits")
     assert response not in out
@@ -64,32 +83,50 @@ def test_show_tells_everything_but_answers(used: Path, capsys: pytest.CaptureFix
 
 def test_show_as_json(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "--store", str(used), "--format", "json"]) == 0
-    question = {"survey": "acme", "version": 1, "epsilon": "2", "erased": False, "sealed_for": None}
-    assert json.loads(capsys.readouterr().out) == [
-        {
-            "store": str(used),
-            "state": "on",
-            "decided_on": None,
-            "erased": False,
-            "epsilon_spent": "4",
-            "epsilon_ceiling": "100",
-            "queued": 1,
-            "sent": 2,
-            "dropped": {"ceiling": 1},
-            "questions": [
-                {**question, "question": "bits", "answers": 2, "first": "2026-11-30",
-                 "last": "2026-12-01"},
-                {**question, "question": "dark", "answers": 1, "first": "once", "last": "once"},
-            ],
-        }
-    ]  # fmt: skip
+    (told,) = json.loads(capsys.readouterr().out)
+    (bits, dark) = told.pop("questions")
+    ((leaves,),) = rows(used, "SELECT not_before FROM queue")
+    assert told == {
+        "store": str(used),
+        "state": "on",
+        "reason": "",
+        "consent": "on",
+        "decided_on": None,
+        "environment": None,
+        "erased": False,
+        "born": "2026-11-30",
+        "keeps_responses": False,
+        "epsilon_unit": "of one device, from all its reports about one unchanging answer",
+        "epsilon_spent": "4",
+        "epsilon_ceiling": "100",
+        "sent": 2,
+        "queued": 1,
+        "next_departure": datetime.fromtimestamp(leaves, UTC).isoformat(),
+        "failures": 0,
+        "resume": None,
+        "dropped": {"ceiling": 1},
+        "journal": [
+            {"period": "2026-12-01", **BITS, "state": "waiting"},
+            {"period": "2026-11-30", **BITS, "state": "sent"},
+            {"period": "once", **DARK, "state": "sent"},
+        ],
+    }
+    about = bits.pop("about")
+    assert about["ask"] == "Which side is up?"
+    assert (about["mechanism"], about["k"], about["classes"]) == ("oue", 256, 256)
+    assert about["epsilon_first"] is None
+    assert dark.pop("about")["epsilon_first"] == "1"
+    same = {"epsilon": "2", "erased": False, "sealed_for": None}
+    assert bits == {**BITS, **same, "answers": 2, "last": "2026-12-01"}
+    assert dark == {**DARK, **same, "answers": 1, "last": "once"}
 
 
 @pytest.mark.parametrize(
     ("consent", "acts", "words"),
     [
-        ("ask", [], "not decided: reports stay on this device until you say yes"),
+        ("ask", [], "not decided: what waits is for you to look at, and never sent"),
         ("on", [], "not decided: this app sends reports until you say no"),
+        ("off", [], "not decided: this app records and sends nothing until you say yes"),
         ("ask", ["on"], "yes, since "),
         ("on", ["off"], "no, since "),
         ("on", ["erase"], "no; everything was erased on "),
@@ -119,11 +156,20 @@ def test_off_erases_what_waits_and_holds(used: Path, start: Any, heard: Collecto
     assert len(heard.requests) == 2
 
 
-def test_on_lets_an_app_that_asks_send(start: Any, store: Path, heard: Collector) -> None:
+def test_on_lets_an_app_that_asks_send_from_now_on(
+    start: Any, store: Path, heard: Collector, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
     with start(ASKED, heard.url) as client:
         client.record("bits", SIDES[7])
-    assert main(["on", "--store", str(store)]) == 0
-    assert start(ASKED, heard.url).flush(force=True).sent == 1
+    assert main(["on", "--store", str(store)], _clock=clock) == 0
+    assert capsys.readouterr().out == (
+        f"{store}: yes, since 2026-11-30: what is recorded from now on may be sent, each at its "
+        "time; what was recorded before is thrown away (1 waited)\n"
+    )
+    client = start(ASKED, heard.url)
+    assert client.flush(force=True).sent == 0
+    client.record("bits", SIDES[7])
+    assert client.flush(force=True).sent == 1
 
 
 def test_erase_destroys_the_secret_and_keeps_the_tombstones(
@@ -155,7 +201,7 @@ def test_after_an_erasure_a_yes_answers_new_questions_only(
     ((new,),) = rows(used, "SELECT secret FROM device")
     assert len(new) == 32
     assert new != old
-    client = start(survey({"linkable": True}, bits=choice(*SIDES, mechanism="oue"), new=question()))
+    client = start(survey({"linkable": True}, bits=WIDE, new=question()))
     clock.advance(DAY)
     client.record("bits", SIDES[7])
     client.record("new", True)
@@ -166,14 +212,14 @@ def test_after_an_erasure_a_yes_answers_new_questions_only(
 
 
 def test_after_an_erasure_and_a_yes_it_is_said_what_stays_silent(
-    used: Path, capsys: pytest.CaptureFixture[str]
+    used: Path, capsys: pytest.CaptureFixture[str], clock: Clock
 ) -> None:
     words = "2 questions answered before the erasure stay silent for good"
     main(["erase", "--yes", "--store", str(used)])
     assert main(["show", "--store", str(used)]) == 0
     assert f"  erased    {words}\n" in capsys.readouterr().out
-    assert main(["on", "--store", str(used)]) == 0
-    said = "yes; reports may be sent, each at its time"
+    assert main(["on", "--store", str(used)], _clock=clock) == 0
+    said = "yes, since 2026-12-01: what is recorded from now on may be sent, each at its time"
     assert capsys.readouterr().out == f"{used}: {said}; {words}\n"
     assert main(["show", "--store", str(used)]) == 0
     assert f"  erased    {words}\n" in capsys.readouterr().out
@@ -258,7 +304,7 @@ def test_a_store_that_was_set_aside_is_shown(
     assert f"{folder / 'harmed.db'}\n  silent: the store was unreadable and was renamed to" in out
     assert main(["off"]) == 1
     captured = capsys.readouterr()
-    assert "fine.db: no; " in captured.out
+    assert "fine.db: no, since " in captured.out
     assert captured.err.startswith(f"Error: {folder / 'harmed.db'}: the store was unr")
 
 

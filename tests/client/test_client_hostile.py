@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import requests
@@ -27,7 +27,7 @@ from client_kit import (
     survey,
 )
 
-from deniable.client import transport
+from deniable.client import outbox
 from deniable.client.uploader import BETWEEN
 
 TWO = survey({"segments": ["x", "y"]}, a=question(), b=question())
@@ -129,7 +129,7 @@ def test_cookies_are_neither_kept_nor_sent(start: Any, heard: Collector, clock: 
 
     heard.answer = bake
     for segment, name in (("x", "a"), ("y", "b")):
-        with start(TWO, heard.url, segment=segment) as client:
+        with start(TWO, heard.url, consent="on", segment=segment) as client:
             client.record(name, True)
     client = start(TWO, heard.url, consent="on")
     assert client.flush(force=True).sent == 2
@@ -220,7 +220,7 @@ def test_an_endless_reply_is_not_read(client: Any, heard: Collector) -> None:
 def test_a_slow_reply_is_given_up(
     client: Any, heard: Collector, monkeypatch: pytest.MonkeyPatch, drip: bytes
 ) -> None:
-    monkeypatch.setattr(transport, "DEADLINE", 0.2)
+    monkeypatch.setattr(outbox, "DEADLINE", 0.2)
     over = threading.Event()
 
     def dawdle(handler: BaseHTTPRequestHandler, count: int) -> None:
@@ -267,6 +267,7 @@ def test_an_unwelcome_client_pauses_until_it_starts_again(
     assert "401 or 403" in client.status().reason
     client.close()
     heard.answer = accept
+    clock.advance(timedelta(hours=1))
     again = start(TWO, heard.url, consent="on")
     heard.wait_for(2)
     assert again.status().reason == ""
@@ -317,7 +318,7 @@ def test_a_collector_that_is_not_there_is_told(start: Any, client: Any) -> None:
 def test_a_collector_that_does_not_answer_is_told(
     client: Any, heard: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport, "DEADLINE", 0.2)
+    monkeypatch.setattr(outbox, "DEADLINE", 0.2)
     over = threading.Event()
     heard.answer = lambda handler, count: (over.wait(20), None)[1]
     for _ in range(2):
@@ -361,26 +362,92 @@ def test_a_report_too_early_is_kept(client: Any, heard: Collector) -> None:
 # Retry-After
 
 YEAR = 365 * 24 * 3600
+NOW = datetime(2026, 12, 2, tzinfo=UTC)
+CLOSES = datetime(2026, 12, 4, tzinfo=UTC)
+"""Of the two reports of 30 November, due at NOW."""
 
 
-def hold(client: Any, heard: Collector, clock: Clock, after: str) -> None:
-    """Make the collector ask for patience at the first attempt, when all is due."""
-    clock.now = datetime(2026, 12, 2, tzinfo=UTC)
-    heard.answer = answers(503, Retry_After=after)
+def hold(client: Any, heard: Collector, clock: Clock, after: str, status: int = 503) -> datetime:
+    """Make the collector ask for patience; return when the client tries again."""
+    clock.now = NOW
+    heard.answer = answers(status, Retry_After=after)
     assert client.flush().kept == 2
     heard.answer = accept
+    _, resume = client._engine._store.uploads()
+    return cast("datetime", resume)
 
 
-@pytest.mark.parametrize("after", ["3600", "Wed, 02 Dec 2026 01:00:00 GMT"])
-def test_retry_after_is_a_lower_bound(
-    client: Any, heard: Collector, clock: Clock, after: str
+def spread(client: Any, heard: Collector, clock: Clock, after: str, status: int) -> list[float]:
+    """The seconds after which 20 clients that were told the same try again."""
+    drawn = []
+    for _ in range(20):
+        client._engine._store.note_uploads(0, None)
+        drawn.append((hold(client, heard, clock, after, status) - NOW).total_seconds())
+    return drawn
+
+
+HOUR = ["3600", "Wed, 02 Dec 2026 01:00:00 GMT", "Wed, 02 Dec 2026 02:00:00 +0100"]
+ENDLESS = [str(YEAR), "9" * 4000, "Thu, 02 Dec 2027 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT"]
+NO_BOUND = [
+    *("", "0", "soon", "-5", "1e9", "0x10", "\N{ARABIC-INDIC DIGIT THREE}", "Wed, 99 Foo 2026"),
+    *("x" * 10_000, "Tue, 01 Dec 2020 00:00:00 GMT", "Wed, 02 Dec 2026 00:00:00 +9999"),
+]
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(
+    ("after", "least", "most"),
+    [
+        *((after, 3600, 3600 + 360) for after in HOUR),
+        *((after, 172_800, 172_800 + 3600) for after in ENDLESS),
+        *((after, 0, 10 + 30) for after in NO_BOUND),
+        ("172000", 172_000, 172_000 + 400),
+    ],
+)
+def test_a_held_client_comes_back_neither_early_nor_with_all_others(
+    client: Any, heard: Collector, clock: Clock, status: int, after: str, least: int, most: int
 ) -> None:
-    hold(client, heard, clock, after)
-    clock.advance(timedelta(seconds=3599))
-    assert client.flush().kept == 2
+    """20 draws over 30 s and more in whole seconds are all equal with odds below 31^-19.
+
+    A year ends with the grace, after which there is nothing to wait for; just before that, the
+    draw leaves time to try again; what is garbled or past leaves the client's own pause.
+    """
+    drawn = spread(client, heard, clock, after.encode().decode("latin-1"), status)
+    assert all(least <= seconds <= most for seconds in drawn)
+    assert len(set(drawn)) > 1
+
+
+def test_a_client_comes_back_no_second_early(client: Any, heard: Collector, clock: Clock) -> None:
+    """A store keeps whole seconds; the clock does not."""
+    clock.now = NOW + timedelta(microseconds=400_000)
+    heard.answer = answers(503, Retry_After="3600")
+    for _ in range(200):
+        client._engine._store.note_uploads(0, None)
+        client.flush()
+        _, resume = client._engine._store.uploads()
+        assert resume >= clock.now + timedelta(hours=1)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("after", HOUR[:2])
+def test_nothing_at_all_is_sent_before(
+    start: Any, client: Any, heard: Collector, clock: Clock, status: int, after: str
+) -> None:
+    """Neither the refused reports nor new ones, by no thread and no other process."""
+    resume = hold(client, heard, clock, after, status)
+    other = start(TWO, heard.url, consent="on")
+    other._engine._uploader.stop(5)
+    with client._engine._db.transaction():
+        client._engine._db.write("UPDATE queue SET not_before = 0")
+    client.record("a", True)
+    for clock.now in (NOW, NOW + timedelta(minutes=59, seconds=59), resume - timedelta(seconds=1)):
+        for each in (client, other):
+            assert each.flush().sent == 0
+            assert each._engine._outbox.send_one().sent == 0
+            assert each._engine._uploader._round() > clock.now
     assert len(heard.requests) == 1
-    clock.advance(timedelta(seconds=1))
-    assert client.flush().sent == 2
+    clock.now = resume
+    assert other.flush().sent == 2
 
 
 def test_retry_after_survives_a_restart(
@@ -392,40 +459,22 @@ def test_retry_after_survives_a_restart(
     assert len(heard.requests) == 1
 
 
-@pytest.mark.parametrize(
-    "after",
-    [str(YEAR), "9" * 4000, "Thu, 02 Dec 2027 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT"],
-)
+@pytest.mark.parametrize("after", ENDLESS)
 def test_a_retry_after_of_a_year_ends_with_the_grace(
     client: Any, heard: Collector, clock: Clock, after: str
 ) -> None:
-    hold(client, heard, clock, after)
-    assert rows(client._path, "SELECT * FROM queue WHERE not_before > closes") == []
+    resume = hold(client, heard, clock, after)
     client.record("a", True)
-    for moment in (
-        datetime(2026, 12, 3, 23, 59, 59, tzinfo=UTC),
-        datetime(2026, 12, 4, tzinfo=UTC),
-    ):
-        clock.now = moment
-        client.flush()
+    clock.now = CLOSES - timedelta(seconds=1)
+    assert (client.flush().kept, client.status().dropped) == (3, {})
+    clock.now = CLOSES
+    client.flush()
+    assert len(heard.requests) == 1
+    clock.now = max(resume, CLOSES + timedelta(hours=24))
+    client.flush()
     assert [r.document["period"] for r in heard.requests] == ["2026-11-30", "2026-12-02"]
     assert client.status().dropped == {"period_closed": 2}
     assert client.status().sent == 1
-
-
-@pytest.mark.parametrize(
-    "after",
-    [
-        *("", "soon", "-5", "1e9", "0x10", "٣", "Wed, 99 Foo 2026", "x" * 10_000),
-        "Tue, 01 Dec 2020 00:00:00 GMT",
-        "Wed, 02 Dec 2026 00:00:00 +9999",
-    ],
-)
-def test_a_garbled_retry_after_is_no_bound(
-    client: Any, heard: Collector, clock: Clock, after: str
-) -> None:
-    hold(client, heard, clock, after.encode().decode("latin-1"))
-    assert client.flush().sent == 2
 
 
 def test_the_thread_waits_between_attempts(client: Any, heard: Collector, clock: Clock) -> None:

@@ -15,6 +15,7 @@ with Client(*sys.argv[1:], consent="ask", strict=True) as client:
     client.record("dark", True)
     steps.append(set(sys.modules))
     client.opt_in()
+    client.record("dark", True)
     client.flush(force=True)
     steps.append(set(sys.modules))
 for wanted in "sqlite3", "json", "tomllib", "requests", "random", "logging", "asyncio":

@@ -63,6 +63,9 @@ def test_a_once_answer_leaves_within_a_day_and_before_it_closes(
     start: Any, store: Path, clock: Clock
 ) -> None:
     asked = survey(a=question(period="once"), b=question(period="once", expires=date(2026, 11, 30)))
+    clock.advance(-DAY)
+    start(asked).close()
+    clock.advance(DAY)
     start(asked).record("a", True)
     start(asked).record("b", True)
     leaves = departures(store)
@@ -70,12 +73,19 @@ def test_a_once_answer_leaves_within_a_day_and_before_it_closes(
     assert NOON <= leaves["b"] <= MIDNIGHT
 
 
+def test_a_once_answer_does_not_leave_on_the_day_the_store_was_made(
+    start: Any, store: Path
+) -> None:
+    start(survey(a=question(period="once"))).record("a", True)
+    assert MIDNIGHT <= departures(store)["a"] <= MIDNIGHT + DAY
+
+
 def test_flush_sends_what_is_due(start: Any, clock: Clock, heard: Collector) -> None:
     client = start(survey(a=question(), b=question(period="week")), heard.url)
-    client.record("a", True)
-    client.record("b", True)
     client.opt_in()
     client._engine._uploader.stop(5)
+    client.record("a", True)
+    client.record("b", True)
     assert (client.flush().sent, client.flush().kept) == (0, 2)
     clock.now = MIDNIGHT - timedelta(seconds=1)
     assert client.flush().sent == 0
@@ -105,7 +115,7 @@ def test_the_thread_sends_what_is_due(start: Any, clock: Clock, heard: Collector
 def test_the_thread_sends_what_is_overdue_at_the_start(
     start: Any, clock: Clock, heard: Collector
 ) -> None:
-    with start(survey(), heard.url) as client:
+    with start(survey(), heard.url, consent="on") as client:
         client.record("dark", True)
     clock.now = MIDNIGHT + DAY
     start(survey(), heard.url, consent="on")

@@ -9,9 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from client_kit import DAY, NOON, Clock, choice, question, responses, rows, survey, survey_file
+from client_kit import (
+    DAY,
+    NOON,
+    Clock,
+    Collector,
+    choice,
+    question,
+    responses,
+    rows,
+    survey,
+    survey_file,
+)
 
-from deniable.client import Client, Status
+from deniable.client import Client, Status, journal
 from deniable.protocol.errors import DeniableError, ParameterError, SurveyError
 from deniable.protocol.survey import Survey
 
@@ -298,18 +309,36 @@ def test_an_absurd_clock_answers_nothing(start: Any, clock: Clock, year: int) ->
     assert client.status().queued == 1
 
 
-def test_the_journal_is_shortened_to_the_last_years(start: Any, clock: Clock, store: Path) -> None:
-    asked = survey(dark=question(), once=question(period="once"))
-    with start(asked) as client:
+@pytest.mark.parametrize("consent", ["ask", "on"])
+def test_the_journal_is_shortened_to_the_last_entries(
+    start: Any,
+    clock: Clock,
+    heard: Collector,
+    quick_store: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    consent: str,
+) -> None:
+    """What waits, or could be answered again, stays."""
+    monkeypatch.setattr(journal, "MOST", 3)
+    asked = survey(dark=question(grace=2), once=question(period="once"))
+    client = start(asked, heard.url, store=quick_store, consent=consent)
+    for _ in range(8):
         client.record("dark", True)
         client.record("once", True)
-    clock.now = datetime(2027, 12, 31, tzinfo=UTC)
-    start(asked).close()
-    assert len(rows(store, "SELECT * FROM answered")) == 2
-    clock.now = datetime(2028, 1, 1, tzinfo=UTC)
-    with start(asked) as client:
-        client.record("once", False)
-    assert rows(store, "SELECT question FROM answered JOIN ledger USING (number)") == [("once",)]
+        clock.advance(DAY)
+        client.flush(force=consent == "on")
+    sql = """SELECT question, period, state FROM answered JOIN ledger USING (number)
+        ORDER BY question, period"""
+    opened = "sent" if consent == "on" else None
+    assert rows(quick_store, sql) == [
+        ("dark", "2026-12-03", "sent" if consent == "on" else "period_closed"),
+        ("dark", "2026-12-04", "sent" if consent == "on" else "period_closed"),
+        ("dark", "2026-12-05", "sent" if consent == "on" else "period_closed"),
+        ("dark", "2026-12-06", opened),
+        ("dark", "2026-12-07", opened),
+        ("once", "once", opened),
+    ]
+    assert rows(quick_store, "SELECT answers FROM ledger WHERE question = 'dark'") == [(8,)]
 
 
 def test_closed_clients_do_nothing(start: Any, store: Path) -> None:

@@ -220,10 +220,10 @@ def test_show_says_for_whom_answers_are_sealed(
     assert [text for text in capsys.readouterr().out.splitlines() if text.startswith(line)]
 
 
-def test_a_store_from_before_there_were_seals_is_used(start: Any, store: Path) -> None:
+def test_only_sealed_questions_have_a_key(start: Any, store: Path) -> None:
     with start(asked()) as client:
         client.record("plain", True)
-    assert rows(store, "SELECT name FROM sqlite_master WHERE name = 'sealed'") == []
+    assert rows(store, "SELECT * FROM sealed") == []
     start(asked()).record("sides", SIDES[7])
     assert rows(store, "SELECT question, key FROM sealed JOIN ledger USING (number)") == [
         ("sides", "k1")

@@ -11,10 +11,11 @@ const { Client, MemoryStorage } = await import(pathToFileURL(`${source}/src/inde
 const TOGETHER = 16;
 
 async function device({ secret, answers }) {
-  const empty = { ledger: [], answered: [], queue: [], since: {}, clock: { last: null, suspect: null }, counts: {} };
-  const decision = { secret, consent: "on", decidedOn: null, ceiling: survey.max_epsilon };
-  const store = new MemoryStorage(JSON.stringify({ format: 1, ...decision, ...empty }));
-  const client = await Client.open({ survey, url, store, strict: true, clock: () => moment, environment: {} });
+  const options = { survey, url, strict: true, clock: () => moment, environment: {}, consent: "on", background: false };
+  const own = new MemoryStorage();
+  await (await Client.open({ ...options, store: own })).close();
+  const store = new MemoryStorage(JSON.stringify({ ...JSON.parse(await own.load()), secret }));
+  const client = await Client.open({ ...options, store });
   for (const [question, value] of Object.entries(answers)) await client.record(question, value);
   const [first, again] = [await client.flush({ force: true, timeout: 30 }), await client.flush({ force: true, timeout: 30 })];
   await client.close();

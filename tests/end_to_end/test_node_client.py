@@ -32,7 +32,7 @@ from deniable.protocol.mechanisms.oracle import FrequencyOracle
 from deniable.protocol.survey import Survey
 
 SOURCE = Path(__file__).resolve().parents[2] / "examples" / "client-js"
-DEVICES = 240
+DEVICES = 160
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAME = re.compile(r"(?:#|//) (\w+\.\w+)\n")
 
@@ -172,7 +172,7 @@ def run_devices(survey: Survey, url: str) -> list[dict[str, dict[str, int]]]:
 
 @pytest.fixture(scope="module")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Server:
-    """What 240 devices in Node sent was released; of each the first reply was lost."""
+    """What devices in Node sent was released; of each the first reply was lost."""
     survey, folder = asked(), tmp_path_factory.mktemp("node")
     with serving(survey, folder) as server, relayed(server.port) as url:
         told = run_devices(survey, url)
@@ -209,7 +209,7 @@ def test_the_tally_is_that_of_the_python_protocol(released: Server, name: str) -
 
 @pytest.mark.parametrize("name", ASKED)
 def test_the_estimates_are_near_the_truth(released: Server, name: str) -> None:
-    """Of each value the supports are independent, so Bernstein bounds how far their count strays."""
+    """Supports of a value are independent, so Bernstein bounds how far their count strays."""
     question = asked().questions[name]
     mechanism = cast("FrequencyOracle", question.mechanism)
     (result,) = estimate(name, released.store).frequencies

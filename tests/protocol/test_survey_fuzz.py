@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from survey_documents import make_survey, spoiled, survey_tables, values
 
-from deniable.protocol.errors import DocumentError, Problem, SurveyError
+from deniable.protocol.errors import DocumentError, SurveyError
+from deniable.protocol.problems import Problem
 from deniable.protocol.question_fields import parse_question
 from deniable.protocol.survey import (
     Survey,

@@ -24,6 +24,7 @@ from deniable.protocol import vectors
 from deniable.protocol.survey import parse_compiled
 
 FILE = Path(__file__).resolve().parents[2] / "protocol" / "test_vectors.json"
+PAGE = FILE.parents[1] / "docs" / "wire.md"
 KNOWN: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
 QUESTIONS = {question["id"]: question for question in KNOWN["survey"]["questions"]}
 ROWS = {entry["question"]: entry["rows"] for entry in KNOWN["buckets"]}
@@ -48,6 +49,19 @@ def test_the_file_is_small_and_any_language_can_read_its_numbers() -> None:
     assert FILE.stat().st_size < 200_000
     assert all(abs(number) <= 2**53 for number in numbers(KNOWN))
     assert parse_compiled(KNOWN["survey"]).id == "vectors"
+
+
+def test_the_page_shows_known_answers_and_names_them_all() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    (known,) = (entry for entry in KNOWN["hashes"] if entry["question"] == "coin_twice")
+    assert f"{known['canonical']}\n{known['hash']}\n" in page
+    secret = bytes(range(32)).hex()
+    fields = ("permanent", "vectors", "coin_twice", "1", known["hash"], "0", "1")
+    keep = int(QUESTIONS["coin_twice"]["mechanism"]["thresholds"]["keep"])
+    assert f"`{next(words(secret, *fields)):016x}`" in page
+    assert f"`{keep:016x}`" in page
+    assert all(f"`{key}`" in page for key in KNOWN)
+    assert all(f"`{key}`" in page for key in (*KNOWN["survey"], *QUESTIONS["coin"]))
 
 
 def numbers(value: Any) -> Iterator[int]:

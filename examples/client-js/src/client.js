@@ -6,7 +6,10 @@ import { believed } from "./clock.js";
 import { BusyStore, DeniableError, StoreError } from "./errors.js";
 import { Outbox } from "./outbox.js";
 import { Recorder } from "./recorder.js";
-import { bill, count, erase, forgetUnconsented, isErased, lowerCeiling, sayNo, sayYes, secretOf, Store } from "./store.js";
+import { describe, silent } from "./status.js";
+import {
+  count, erase, forgetUnconsented, isErased, lowerCeiling, sayNo, sayYes, secretOf, Store,
+} from "./store.js";
 import { encoded, readSurvey } from "./survey.js";
 import { Transport } from "./transport.js";
 import { Uploader } from "./uploader.js";
@@ -21,41 +24,30 @@ import { veto } from "./vetoes.js";
  *   preview and never sends them, "on" sends what is recorded. A stored decision wins
  * @property {string | null} [segment] one of the survey's
  * @property {string | null} [appKey] what the collector knows this app's builds by
+ * @property {boolean} [background] send by a timer what is due; otherwise in `flush()` only
  * @property {boolean} [strict] throw for mistakes of the app, while it is developed
  * @property {() => number} [clock] milliseconds since 1970
  * @property {Record<string, string | undefined>} [environment]
- */
-
-/**
- * @typedef {object} Status
- * @property {"on" | "local" | "off" | "silent"} state
- * @property {string} reason
- * @property {string | null} decidedOn
- * @property {number} queued
- * @property {number} sent
- * @property {Record<string, number>} dropped answers and reports that will never count, by reason
- * @property {string} epsilonSpent by this device over all questions: the sum of their permanent losses
- * @property {string} epsilonCeiling
- * @property {Record<string, string>} refused questions that this client does not answer, and why
  */
 
 /** Answers a survey's questions for one device, so that nobody learns an answer for sure. */
 export class Client {
   #strict = false;
   #mode = "ask";
+  #background = true;
   #veto = null;
   #reason = "";
   #clock = Date.now;
   #counts = {};
   #decision = null;
-  /** @type {null | {survey: any, store: Store, recorder: Recorder, transport: Transport, outbox: Outbox, uploader: Uploader}} */
+  /** Survey, store, recorder, transport, outbox, uploader; null once there is a reason for silence. */
   #parts = null;
 
   /**
    * @param {Options} options
    * @returns {Promise<Client>}
    */
-  static async open(options) {
+  static async open(options = {}) {
     const client = new Client();
     client.#strict = options.strict === true;
     await client.#guarded(() => client.#open(options));
@@ -95,13 +87,16 @@ export class Client {
       const consent = await this.#prepare();
       if (consent === "off") return nothing;
       const how = { force, milliseconds: timeout * 1000 };
-      const total = consent === "on" ? await parts.outbox.flush(how) : { sent: 0, dropped: await parts.outbox.dropClosed() };
-      return { sent: total.sent, kept: await this.#waiting(), dropped: total.dropped };
+      const total = consent === "on" ? await parts.outbox.flush(how) : await parts.outbox.flushNothing();
+      return { sent: total.sent, kept: await waiting(parts), dropped: total.dropped };
     });
     return flushed ?? nothing;
   }
 
-  /** Store that the person said yes: what is recorded from now on will be sent. @returns {Promise<boolean>} */
+  /**
+   * Store that the person said yes: what is recorded from now on will be sent.
+   * @returns {Promise<boolean>} whether it was stored
+   */
   async optIn() {
     const stored = await this.#guarded(async (parts) => {
       await parts.store.change((state) => sayYes(state, this.#clock(), this.#consent(state) === "on"));
@@ -112,31 +107,29 @@ export class Client {
     return stored === true;
   }
 
-  /** Store that the person said no: what waits is erased. @returns {Promise<boolean>} whether it was stored */
+  /**
+   * Store that the person said no: what waits is erased. This client obeys all the same.
+   * @returns {Promise<boolean>} whether it was stored
+   */
   optOut() {
     return this.#refusing(sayNo);
   }
 
-  /** Destroy the secret and all that waits. What was spent stays, and nothing is answered twice. */
+  /**
+   * Destroy the secret and all that waits. What was spent stays, and nothing is answered twice.
+   * @returns {Promise<boolean>} whether it was stored
+   */
   erase() {
     return this.#refusing(erase);
   }
 
-  /** @returns {Promise<Status>} what the client does, did, and why not */
+  /** @returns {Promise<import("./status.js").Status>} what the client does, did, and why not */
   async status() {
-    const state = await this.#guarded(({ store }) => (this.#veto === null ? store.read() : null));
-    const { sent = 0, ...dropped } = added(state?.counts ?? {}, this.#counts);
-    const consent = this.#consent(state ?? null);
-    return {
-      state: this.#parts === null ? "silent" : consent,
-      reason: this.#why(consent, state),
-      decidedOn: state?.decidedOn ?? null,
-      queued: state?.queue?.length ?? 0,
-      sent,
-      dropped,
-      ...(state?.ledger ? bill(state) : { epsilonSpent: "0", epsilonCeiling: this.#parts?.survey.maxEpsilon ?? "0" }),
-      refused: Object.fromEntries(this.#parts?.survey.refused ?? []),
-    };
+    const found = await this.#guarded(async (parts) => {
+      const state = this.#veto === null ? await parts.store.read() : null;
+      return describe(parts, state, this.#consent(state), this.#veto, this.#counts);
+    });
+    return found ?? silent(this.#reason);
   }
 
   /** Stop; what waits is kept. Gives up an exchange under way. @returns {Promise<void>} */
@@ -148,7 +141,8 @@ export class Client {
     this.#shut("the client was closed");
   }
 
-  async #open({ survey: source, url, store: storage, consent = "ask", segment = null, appKey = null, clock = Date.now, environment }) {
+  async #open({ survey: source, url, store: storage, consent = "ask", segment = null, appKey = null, ...rest }) {
+    const { background = true, clock = Date.now, environment = globalThis.process?.env ?? {} } = rest;
     if (!["off", "ask", "on"].includes(consent)) throw new DeniableError('consent: must be "off", "ask" or "on"');
     const survey = await readSurvey(source);
     if (segment !== null && !survey.segments.includes(segment)) {
@@ -159,10 +153,11 @@ export class Client {
     const recorder = new Recorder(survey, segment);
     const consented = (state) => this.#consent(state) === "on";
     const outbox = new Outbox(survey.id, store, transport, clock, consented);
-    const uploader = new Uploader((now, may) => this.#round(now, may), clock);
+    const uploader = new Uploader(() => this.#round());
     this.#mode = consent;
     this.#clock = clock;
-    this.#veto = veto(environment ?? globalThis.process?.env ?? {}, globalThis.navigator);
+    this.#background = background;
+    this.#veto = veto(environment, globalThis.navigator);
     this.#parts = { survey, store, recorder, transport, outbox, uploader };
     if ((await this.#prepare()) === "on") this.#wake();
   }
@@ -232,37 +227,22 @@ export class Client {
   }
 
   #wake() {
-    if (this.#veto === null && this.#decision === null && !this.#parts.outbox.paused) this.#parts.uploader.wake();
+    const wanted = this.#background && this.#veto === null && this.#decision === null;
+    if (wanted && !this.#parts.outbox.paused) this.#parts.uploader.wake();
   }
 
   /** One look of the uploader at what is due. */
-  async #round(now, mayHave) {
+  async #round() {
     const found = await this.#guarded(async ({ store, outbox, recorder, uploader }) => {
       if ((await this.#prepare()) !== "on" || outbox.paused) {
         uploader.stop();
         return null;
       }
-      const due = outbox.nextDeparture(await store.read()) <= now && mayHave;
-      const held = due ? (await outbox.sendOne()).held : null;
-      const next = outbox.nextDeparture(await store.read());
-      return { held, next: Math.min(next, recorder.nextDefaults(now)) };
+      const { tried } = await outbox.sendOne();
+      const next = Math.min(outbox.nextDeparture(await store.read()), recorder.nextDefaults(this.#clock()));
+      return { tried, wait: next - this.#clock() };
     });
-    return found ?? { held: null, next: Infinity };
-  }
-
-  async #waiting() {
-    const state = await this.#parts.store.read();
-    return state?.queue.filter((report) => report.survey === this.#parts.survey.id).length ?? 0;
-  }
-
-  #why(consent, state) {
-    if (this.#parts === null) return this.#reason;
-    if (this.#veto !== null) return this.#veto;
-    if (consent === "off") return state?.decidedOn ? `the answer was no, on ${state.decidedOn}` : "the app asked for nothing";
-    if (consent === "local") return "nobody has said yes yet";
-    const { paused, trouble } = this.#parts.outbox;
-    if (paused) return "the collector wants no reports (401 or 403); tried again at the next start";
-    return trouble && `the last exchange with the collector failed (${trouble})`;
+    return found ?? { tried: false, wait: Infinity };
   }
 
   /** Do something with the parts; what goes wrong stays here, unless the app wants to know. */
@@ -287,8 +267,12 @@ export class Client {
   }
 }
 
-/** What went wrong, in words that hold nothing of the store. */
-const inWords = (error) =>
-  error instanceof DeniableError ? error.message : `the store failed (${String(error?.code ?? error?.name)})`;
+/** How many reports of the survey wait. */
+async function waiting({ store, survey }) {
+  const state = await store.read();
+  return state?.queue.filter((report) => report.survey === survey.id).length ?? 0;
+}
 
-const added = (a, b) => Object.entries(b).reduce((sum, [name, n]) => ({ ...sum, [name]: (sum[name] ?? 0) + n }), a);
+/** What went wrong, in words that hold nothing of the person. */
+const inWords = (error) =>
+  error instanceof DeniableError ? error.message : `an error inside deniable (${error?.name})`;

@@ -1,14 +1,21 @@
 /**
- * Whether a clock can be believed. A moment before the last day seen, or more than 90 days after
- * it, is held until the clock has gone on from there for a day: nothing is recorded or sent.
+ * Whether a clock can be believed. A moment before the last day seen, or more than a year after
+ * it, is held until the clock has gone on from there for a day: nothing is recorded, sent or
+ * thrown away. Of a moment, the store keeps the day only, except while the clock is odd.
  */
 
 import { DAY } from "./periods.js";
 
-const JUMP = 90 * DAY;
+const AHEAD = 366 * DAY;
+const BEHIND = 600_000; // clocks are corrected, and answers stored late
 const CONSISTENT = DAY;
 
-/** @typedef {{last: number | null, suspect: number | null}} Seen */
+/**
+ * @typedef {object} Seen
+ * @property {number | null} born the day on which the store was made
+ * @property {number | null} last the last day seen
+ * @property {number | null} odd since when the clock has shown another time than it could
+ */
 
 /**
  * @param {Seen} seen what is noted here is kept in the store
@@ -19,14 +26,16 @@ export function believed(seen, now) {
   const year = new Date(now).getUTCFullYear();
   if (!(year >= 2020 && year <= 2900)) return false;
   if (seen.last === null || follows(seen.last, now)) return accept(seen, now);
-  if (seen.suspect === null || now < seen.suspect || now > seen.suspect + JUMP) seen.suspect = now;
-  return now - seen.suspect >= CONSISTENT && accept(seen, now);
+  if (seen.odd === null || now < seen.odd || now > seen.odd + AHEAD) seen.odd = now;
+  return now - seen.odd >= CONSISTENT && accept(seen, now);
 }
 
-const follows = (last, now) => now >= last && now <= last + JUMP;
+const follows = (last, now) => now >= last - BEHIND && now <= last + AHEAD;
 
 function accept(seen, now) {
-  seen.last = Math.floor(now / DAY) * DAY;
-  seen.suspect = null;
+  const day = Math.floor(now / DAY) * DAY;
+  seen.last = seen.odd === null ? Math.max(day, seen.last ?? day) : day;
+  seen.odd = null;
+  seen.born ??= day;
   return true;
 }

@@ -10,13 +10,12 @@ import { bodies } from "./bodies.js";
 import { believed } from "./clock.js";
 import { deviceName } from "./derivation.js";
 import { freshDraws } from "./draws.js";
-import { uniform } from "./pacing.js";
+import { backoff, later } from "./pacing.js";
 import { judge, trouble } from "./replies.js";
 import { Turns } from "./turns.js";
 import { count, isSame, secretOf } from "./store.js";
 
-const JITTER = 60_000;
-const NOTHING = { sent: 0, dropped: 0, held: false, failed: false };
+const NOTHING = { sent: 0, dropped: 0, tried: false, failed: false };
 
 /** Sends what is due to one collector. */
 export class Outbox {
@@ -54,6 +53,11 @@ export class Outbox {
     });
   }
 
+  /** Without consent: only throw away what no longer counts. */
+  async flushNothing() {
+    return { ...NOTHING, dropped: await this.dropClosed() };
+  }
+
   /** Send one parcel that is due, any of them. */
   sendOne() {
     return this.#turns.run(async () => {
@@ -77,7 +81,7 @@ export class Outbox {
 
   /** When the next report may leave. @param {import("./store.js").State} state @returns {number} */
   nextDeparture(state) {
-    return Math.min(...this.#mine(state).map((report) => report.notBefore));
+    return Math.max(state.pause.resume, Math.min(...this.#mine(state).map((report) => report.notBefore)));
   }
 
   /** @param {import("./store.js").State} state @returns {import("./store.js").Queued[]} */
@@ -97,7 +101,7 @@ export class Outbox {
     return this.store.change(async (state) => {
       const now = this.clock();
       if (!this.consented(state) || !believed(state.clock, now)) return null;
-      const due = this.#mine(state).filter((report) => force || report.notBefore <= now);
+      const due = this.#mine(state).filter((report) => force || Math.max(report.notBefore, state.pause.resume) <= now);
       const groups = [...new Set(due.map(groupOf))].filter((group) => !tried.has(group));
       if (groups.length === 0) return null;
       const group = groups[await freshDraws().below(groups.length)];
@@ -110,6 +114,7 @@ export class Outbox {
   }
 
   async #deliver({ period, device, reports, ticket }, total, until) {
+    total.tried = true;
     for (const [shared, body] of bodies({ survey: this.survey, period, device }, reports)) {
       const left = until - Date.now();
       if (left <= 0) return;
@@ -117,8 +122,8 @@ export class Outbox {
       const verdict = judge(reply, shared.length, this.clock());
       this.trouble = trouble(reply, verdict);
       if (verdict.action === "keep" || verdict.action === "pause") {
-        await this.#hold(verdict);
-        total.held = total.failed = true;
+        await this.#hold(verdict, shared[0]);
+        total.failed = true;
         return;
       }
       this.paused = false;
@@ -126,28 +131,29 @@ export class Outbox {
     }
   }
 
-  async #hold({ action, notBefore }) {
+  /** Let nobody who uses the store try again too soon. */
+  async #hold({ action, notBefore }, { closes }) {
     this.paused = this.paused || action === "pause";
-    if (notBefore == null) return;
-    const until = notBefore + (await uniform(JITTER));
-    await this.store.change((state) => {
-      for (const report of this.#mine(state)) {
-        report.notBefore = Math.max(report.notBefore, Math.min(report.closes, until));
-      }
+    const now = this.clock();
+    const asked = notBefore == null ? now : await later(notBefore, now, closes);
+    await this.store.change(async ({ pause }) => {
+      pause.failures += 1;
+      pause.resume = Math.max(asked, now + (await backoff(pause.failures)));
     });
   }
 
-  async #settle({ reason, refused = new Map(), later = new Set() }, reports, total) {
-    await this.store.change((state) => {
+  async #settle({ reason, refused = new Map(), later: again = new Set() }, reports, total) {
+    await this.store.change(async (state) => {
       reports.forEach((report, index) => {
-        if (later.has(index)) return;
+        if (again.has(index)) return;
         const name = refused.get(index) ?? reason ?? "sent";
         const removed = this.#remove(state, (other) => isSame(other, report));
         count(state, name, removed);
         total[name === "sent" ? "sent" : "dropped"] += removed;
       });
+      const failures = again.size > 0 ? state.pause.failures + 1 : 0;
+      state.pause = { failures, resume: failures && this.clock() + (await backoff(failures)) };
     });
-    total.held = total.held || later.size > 0;
   }
 }
 

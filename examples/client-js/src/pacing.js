@@ -39,8 +39,18 @@ export function departureWindow(survey, question, now) {
 export function* dueDefaults(question, since, now) {
   let period = periodAt(question.period, Math.max(since, now - question.grace * DAY));
   for (; period.end <= now; period = periodAt(question.period, period.end)) {
-    if (asksIn(question, period) && closes(question, period) > now) yield period;
+    if (asksIn(question, period)) yield period;
   }
+}
+
+/**
+ * A drawn moment no earlier than the one a collector asked for, and not beyond the close of the
+ * period that was refused: later by up to a tenth of the wait, an hour at most, half a minute at least.
+ */
+export async function later(notBefore, now, closes) {
+  const asked = Math.max(now, Math.min(notBefore, closes));
+  const spread = Math.max(30 * SECOND, Math.min((asked - now) / 10, HOUR));
+  return asked + (await uniform(closes > asked ? Math.min(spread, (closes - asked) / 2) : spread));
 }
 
 /** The pause after so many failures in a row: exponential, with full jitter. */

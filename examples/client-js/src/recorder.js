@@ -8,7 +8,7 @@ import { scaled } from "./decimals.js";
 import { instantaneousResponse, permanentResponse } from "./derivation.js";
 import { pack } from "./mechanisms.js";
 import { departure, departureWindow, dueDefaults } from "./pacing.js";
-import { closes, expiry, periodAt } from "./periods.js";
+import { closes, DAY, expiry, periodAt } from "./periods.js";
 import { isErased, isSame, secretOf, spent } from "./store.js";
 import { encoded } from "./survey.js";
 
@@ -70,7 +70,8 @@ export class Recorder {
     const alone = period.kind === "once" || this.survey.batch === "question";
     const together = (other) => !other.alone && other.survey === this.survey.id && other.period === period.key;
     const shared = alone ? undefined : state.queue.find(together)?.notBefore;
-    const window = departureWindow(this.survey, question, now);
+    const since = Math.max(now, state.clock.born + DAY); // nothing leaves on the day of its store
+    const window = departureWindow(this.survey, question, since);
     return {
       survey: this.survey.id,
       period: period.key,
@@ -81,7 +82,7 @@ export class Recorder {
       hash: question.wireHash,
       response,
       consented,
-      notBefore: shared ?? (await departure(period, now, window)),
+      notBefore: shared ?? (await departure(period, since, window)),
       closes: closes(question, period),
     };
   }

@@ -30,17 +30,23 @@ const SECRET_BYTES = 32;
  */
 
 /**
+ * @typedef {{survey: string, question: string, version: number, hash: string, epsilon: string,
+ *   erased: boolean}} Spent
+ */
+
+/**
  * @typedef {object} State
  * @property {number} format
  * @property {string | null} secret base64url; null before a yes, and once erased
  * @property {"on" | "off" | null} consent what the person decided
  * @property {string | null} decidedOn
  * @property {string} ceiling the least max_epsilon this store ever saw
- * @property {Array<{survey: string, question: string, version: number, hash: string, epsilon: string, erased: boolean}>} ledger
+ * @property {Spent[]} ledger
  * @property {Array<{survey: string, question: string, version: number, period: string}>} answered
  * @property {Queued[]} queue
  * @property {Record<string, number>} since when each question with a default is known
  * @property {import("./clock.js").Seen} clock
+ * @property {{failures: number, resume: number}} pause when the collector may be tried again
  * @property {Record<string, number>} counts what became of answers and reports
  */
 
@@ -55,7 +61,10 @@ export class Store {
     this.#ceiling = ceiling;
   }
 
-  /** Look, without waiting for anybody: a store is replaced whole. @returns {Promise<State | null>} null if there never was one */
+  /**
+   * Look, without waiting for anybody: a store is replaced whole.
+   * @returns {Promise<State | null>} null if there never was one
+   */
   read() {
     return this.#load();
   }
@@ -72,22 +81,32 @@ export class Store {
       const before = JSON.stringify(state);
       const result = await change(state);
       const after = JSON.stringify(state);
-      if (after !== before) await this.#storage.save(after);
+      if (after !== before) await told(this.#storage.save(after));
       return result;
     });
   }
 
   async #load() {
-    const text = await this.#storage.load();
+    const text = await told(this.#storage.load());
     return text === null ? null : parsed(text);
+  }
+}
+
+/** What a storage gives; its failure is told without what it holds. */
+async function told(operation) {
+  try {
+    return await operation;
+  } catch (error) {
+    if (error instanceof StoreError) throw error;
+    throw new StoreError(`the store failed (${error?.code || error?.name})`);
   }
 }
 
 /** @param {string} ceiling @returns {State} */
 function fresh(ceiling) {
   const decision = { secret: null, consent: null, decidedOn: null, ceiling };
-  const clock = { last: null, suspect: null };
-  return { format: FORMAT, ...decision, ledger: [], answered: [], queue: [], since: {}, clock, counts: {} };
+  const [clock, pause] = [{ born: null, last: null, odd: null }, { failures: 0, resume: 0 }];
+  return { format: FORMAT, ...decision, ledger: [], answered: [], queue: [], since: {}, clock, pause, counts: {} };
 }
 
 /** @param {State} state @returns {Uint8Array} the secret, drawn if this store never had one */
@@ -122,6 +141,7 @@ export const bill = (state) => ({ epsilonSpent: canonical(spent(state)), epsilon
 export function sayYes(state, now, consented) {
   if (!consented) {
     forgetUnconsented(state);
+    state.queue = []; // an app that began to ask: it may have left, so its period stays answered
     for (const key of Object.keys(state.since)) state.since[key] = now;
   }
   secretOf(state);
@@ -173,13 +193,13 @@ function parsed(text) {
 
 function isState(state) {
   if (typeof state !== "object" || state === null || state.format !== FORMAT) return false;
-  const { secret, consent, ledger, answered, queue, since, clock, counts } = state;
+  const { secret, consent, ledger, answered, queue, since, clock, pause, counts } = state;
   const lists = [ledger, answered, queue].every((list) => Array.isArray(list) && list.every(isTable));
   return (
     (secret === null || (typeof secret === "string" && fromBase64url(secret)?.length === SECRET_BYTES)) &&
     ["on", "off", null].includes(consent) && scaled(state.ceiling) !== null &&
     lists && ledger.every((line) => scaled(line.epsilon) !== null) &&
-    [since, clock, counts].every(isTable)
+    [since, clock, pause, counts].every(isTable)
   );
 }
 

@@ -133,7 +133,9 @@ async function faultOf(survey, question) {
   return null;
 }
 
-function wellFormed({ version, ask, type, choices, mechanism: named, epsilon, epsilon_first: first, period, grace, expires, ...rest }) {
+function wellFormed(question) {
+  const { version, ask, type, choices, mechanism: named, epsilon, epsilon_first: first } = question;
+  const { period, grace, expires, default: silence } = question;
   const texts = [ask, ...(Array.isArray(choices) ? choices : [null])];
   const answers = type === "boolean" ? [false, true] : choices;
   return (
@@ -145,7 +147,7 @@ function wellFormed({ version, ask, type, choices, mechanism: named, epsilon, ep
     ["day", "week", "month", "once"].includes(period) &&
     Number.isInteger(grace) && grace <= MAX_GRACE && (period === "once" ? grace === 0 : grace >= 1) &&
     typeof expires === "string" && DATE.test(expires) && !Number.isNaN(Date.parse(expires)) &&
-    (rest.default === null || (period !== "once" && answers.includes(rest.default)))
+    (silence === null || (period !== "once" && answers.includes(silence)))
   );
 }
 
@@ -162,9 +164,8 @@ function resolves(question) {
   const named = question.mechanism;
   const options = named.name === "olh" ? ["g"] : [];
   if (Object.keys(named.options).join() !== options.join()) return false;
-  if (named.name === "olh" && !(Number.isInteger(named.options.g) && named.options.g >= 2 && named.options.g <= MAX_K)) {
-    return false;
-  }
+  const { g } = named.options;
+  if (named.name === "olh" && !(Number.isInteger(g) && g >= 2 && g <= MAX_K)) return false;
   if (canonicalJson(thresholds(question)) !== canonicalJson(named.thresholds)) return false;
   const known = mechanism(named);
   return known !== null && canonicalJson(shape(known)) === canonicalJson(named.shape);

@@ -4,6 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Client, DeniableError, MemoryStorage } from "../src/index.js";
+import { believed } from "../src/clock.js";
+import { later } from "../src/pacing.js";
+import { privacyHash } from "../src/survey.js";
+import { Transport } from "../src/transport.js";
 import { accept, clockAt, collector, DAY, HOUR, NOON, open, settle, stored, surveyOf } from "./kit.js";
 
 const MIDNIGHT = Date.parse("2026-12-01T00:00:00Z");
@@ -11,7 +15,8 @@ const MIDNIGHT = Date.parse("2026-12-01T00:00:00Z");
 test("a report leaves in the day after its period, padded and under a name of its own", async (t) => {
   const heard = await collector(t);
   const [store, clock] = [new MemoryStorage(), clockAt()];
-  const client = await open({ url: heard.url, store, clock, consent: "on", survey: surveyOf(["coin", "plan", "bits"]) });
+  const survey = surveyOf(["coin", "plan", "bits"]);
+  const client = await open({ url: heard.url, store, clock, consent: "on", survey });
   await client.record("coin", true);
   await client.record("plan", "team");
   await client.record("bits", "side 3");
@@ -52,7 +57,8 @@ test("the first answer of a period counts, and the same answer gives the same re
 test("off: no store, no request, nothing recorded; a stored decision wins", async (t) => {
   const heard = await collector(t);
   const store = new MemoryStorage();
-  for (const options of [{ consent: "off" }, { environment: { DO_NOT_TRACK: "1" } }, { environment: { CI: "true" } }, { environment: { DENIABLE: "Off" } }]) {
+  const vetoes = [{ DO_NOT_TRACK: "1" }, { CI: "true" }, { DENIABLE: "Off" }];
+  for (const options of [{ consent: "off" }, ...vetoes.map((environment) => ({ environment }))]) {
     const client = await open({ url: heard.url, store, consent: "on", ...options });
     await client.record("coin", true);
     assert.deepEqual(await client.flush({ force: true }), { sent: 0, kept: 0, dropped: 0 });
@@ -108,25 +114,41 @@ test("the ceiling is pinned", async () => {
   await high.record("plan", "free");
   const { epsilonSpent, epsilonCeiling, dropped } = await high.status();
   assert.deepEqual([epsilonSpent, epsilonCeiling, dropped], ["2", "3", { ceiling: 1 }]);
+  for (const max_epsilon of ["2.5", "40"]) {
+    const client = await open({ store, survey: surveyOf(["coin"], { max_epsilon }), consent: "on" });
+    assert.equal((await client.status()).epsilonCeiling, "2.5");
+  }
 });
 
-test("an edited question is refused, and only that one", async () => {
-  const edits = {
-    ask: (question) => (question.ask = "Another?"),
-    thresholds: (question) => (question.mechanism.thresholds.keep = String(2n ** 64n - 1n)),
-    epsilon: (question) => (question.epsilon = "1"),
-    mechanism: (question) => (question.mechanism.name = "sue"),
-    sealed: (question) => (question.sealed = true),
-  };
-  for (const edit of Object.values(edits)) {
-    const survey = surveyOf(["coin", "plan"]);
-    edit(survey.questions[0]);
-    const client = await open({ survey, consent: "on" });
-    assert.deepEqual(Object.keys((await client.status()).refused), ["coin"]);
-    await assert.rejects(client.record("coin", true), DeniableError);
-    await client.record("plan", "team");
-    assert.equal((await client.status()).queued, 1);
-  }
+const EDITS = {
+  thresholds: (question) => (question.mechanism.thresholds.keep = String(2n ** 64n - 1n)),
+  epsilon: (question) => (question.epsilon = "1"),
+  shape: (question) => (question.mechanism.shape.rows = 2),
+  derivation: (question) => (question.mechanism.derivation = "deniable/2"),
+  mechanism: (question) => (question.mechanism.name = "sue"),
+  sealed: (question) => (question.sealed = true),
+};
+
+for (const [name, edit] of Object.entries(EDITS)) {
+  test(`a question whose ${name} was edited is refused, hashed again or not, and no other`, async () => {
+    for (const hashed of [false, true]) {
+      const survey = surveyOf(["coin", "plan"]);
+      const [coin] = survey.questions;
+      edit(coin);
+      if (hashed) coin.hash = await privacyHash(survey.id, coin);
+      const client = await open({ survey, consent: "on" });
+      assert.deepEqual(Object.keys((await client.status()).refused), ["coin"]);
+      await assert.rejects(client.record("coin", true), DeniableError);
+      await client.record("plan", "team");
+      assert.equal((await client.status()).queued, 1);
+    }
+  });
+}
+
+test("a question whose words were edited is refused", async () => {
+  const survey = surveyOf(["coin"]);
+  survey.questions[0].ask = "Another?";
+  assert.match((await (await open({ survey })).status()).refused.coin, /hash/);
 });
 
 test("a question that was changed under its version is not answered a second time", async () => {
@@ -166,10 +188,14 @@ test("silence is answered with the default, once the period has ended", async (t
 test("replies: what is kept, dropped and counted", async (t) => {
   const heard = await collector(t);
   const client = await open({ url: heard.url, survey: surveyOf(["coin", "plan", "prime"]), consent: "on" });
-  for (const [question, value] of [["coin", true], ["plan", "team"], ["prime", "p3"]]) await client.record(question, value);
+  await client.record("coin", true);
+  await client.record("plan", "team");
+  await client.record("prime", "p3");
   heard.answer = (_, reply) => settle(reply, "garbage");
   assert.deepEqual(await client.flush({ force: true }), { sent: 0, kept: 3, dropped: 0 });
   assert.match((await client.status()).reason, /garbled reply/);
+  heard.answer = (_, reply) => settle(reply, { accepted: 2, duplicate: 0, rejected: [] });
+  assert.equal((await client.flush({ force: true })).kept, 3);
   heard.answer = (_, reply) => reply.destroy();
   assert.equal((await client.flush({ force: true })).kept, 3);
   const rejected = [{ index: 1, code: "period_future", detail: "" }, { index: 2, code: "bad_response", detail: "" }];
@@ -178,14 +204,14 @@ test("replies: what is kept, dropped and counted", async (t) => {
   assert.deepEqual((await client.status()).dropped, { bad_response: 1 });
   heard.answer = accept;
   assert.equal((await client.flush({ force: true })).sent, 1);
-  assert.deepEqual(heard.requests.map(({ document }) => document.reports.length), [3, 3, 3, 1]);
+  assert.deepEqual(heard.requests.map(({ document }) => document.reports.length), [3, 3, 3, 3, 1]);
   assert.equal(new Set(heard.requests.map(({ document }) => document.device)).size, 1);
 });
 
-test("Retry-After is never early and ends with the grace", async (t) => {
+test("Retry-After is never early, also for what is recorded later, and ends with the grace", async (t) => {
   const heard = await collector(t);
   const [past, nextDay] = ["Mon, 30 Nov 2026 12:00:00 GMT", "Wed, 02 Dec 2026 12:00:00 GMT"];
-  const asked = [["3600", HOUR], [nextDay, DAY], ["31536000", Infinity], ["soon", -DAY], ["-5", -DAY], [past, -DAY]];
+  const asked = [["3600", HOUR], [nextDay, DAY], ["31536000", Infinity], ["soon", 0], ["-5", 0], [past, 0]];
   for (const [header, least] of asked) {
     const [store, clock] = [new MemoryStorage(), clockAt()];
     const client = await open({ url: heard.url, store, clock, consent: "on" });
@@ -193,12 +219,50 @@ test("Retry-After is never early and ends with the grace", async (t) => {
     clock.now = NOON + DAY;
     heard.answer = (_, reply) => reply.writeHead(503, { "Retry-After": header }).end();
     await client.flush({ force: true });
-    const [report] = (await stored(store)).queue;
-    assert.ok(report.notBefore >= Math.min(clock.now + least, report.closes), header);
-    assert.ok(report.notBefore <= report.closes);
-    clock.now = report.closes;
-    assert.deepEqual(await client.flush(), { sent: 0, kept: 0, dropped: 1 });
+    const { queue, pause } = await stored(store);
+    assert.ok(pause.resume >= Math.min(clock.now + least, queue[0].closes), header);
+    assert.ok(pause.resume <= queue[0].closes + HOUR, header);
+    heard.requests.length = 0;
+    clock.now = Math.min(pause.resume, queue[0].closes) - 1;
+    assert.deepEqual([(await client.flush()).kept, heard.requests.length], [1, 0]);
+    heard.answer = accept;
+    clock.now = Math.max(pause.resume, queue[0].notBefore);
+    const late = clock.now >= queue[0].closes;
+    await client.flush({ timeout: 30 });
+    const { sent, dropped } = await client.status();
+    assert.deepEqual([sent, dropped], late ? [0, { period_closed: 1 }] : [1, {}]);
+    assert.equal((await stored(store)).pause.failures, late ? 1 : 0);
+    await client.close();
   }
+});
+
+test("an hour's wait is drawn out, so that devices do not come back at once", async () => {
+  const drawn = new Set();
+  for (let n = 0; n < 20; n += 1) {
+    const moment = await later(NOON + HOUR, NOON, NOON + 10 * DAY);
+    assert.ok(moment >= NOON + HOUR && moment <= NOON + 1.1 * HOUR);
+    drawn.add(moment);
+  }
+  assert.ok(drawn.size > 10); // of 360 001 milliseconds: twice the same are odds of 1 in 1 900
+});
+
+test("nothing leaves on the day its store was made", async () => {
+  for (let n = 0; n < 30; n += 1) {
+    const store = new MemoryStorage();
+    const client = await open({ store, survey: surveyOf(["bits_twice"]), consent: "on" });
+    await client.record("bits_twice", "item 3");
+    assert.ok((await stored(store)).queue[0].notBefore >= MIDNIGHT);
+  }
+});
+
+test("an app that begins to ask does not send what it recorded before", async (t) => {
+  const heard = await collector(t);
+  const store = new MemoryStorage();
+  await (await open({ url: heard.url, store, consent: "on" })).record("coin", true);
+  const asking = await open({ url: heard.url, store, consent: "ask" });
+  await asking.optIn();
+  await asking.record("coin", true);
+  assert.deepEqual(await asking.flush({ force: true }), { sent: 0, kept: 0, dropped: 0 });
 });
 
 test("401 stops until the next start; 404 drops", async (t) => {
@@ -211,12 +275,13 @@ test("401 stops until the next start; 404 drops", async (t) => {
   await client.flush();
   assert.equal(heard.requests.length, 1);
   heard.answer = (_, reply) => reply.writeHead(404).end();
+  clock.now += HOUR;
   const next = await open({ url: heard.url, store, clock, consent: "on" });
   assert.deepEqual(await next.flush(), { sent: 0, kept: 0, dropped: 1 });
   assert.deepEqual((await next.status()).dropped, { http_404: 1 });
 });
 
-test("a collector that accepts and never answers holds nobody up", async (t) => {
+test("a collector that accepts and never answers holds nobody up", { timeout: 10_000 }, async (t) => {
   const heard = await collector(t, () => {});
   const store = new MemoryStorage();
   const client = await open({ url: heard.url, store, consent: "on" });
@@ -229,6 +294,15 @@ test("a collector that accepts and never answers holds nobody up", async (t) => 
   assert.equal((await stored(store)).queue.length, 1);
 });
 
+test("what was given up before it began is not sent", async (t) => {
+  const heard = await collector(t);
+  const transport = new Transport(heard.url, null);
+  const ticket = transport.ticket();
+  transport.abandon();
+  assert.equal((await transport.post(new Uint8Array(1), ticket)).status, 0);
+  assert.equal(heard.requests.length, 0);
+});
+
 test("the timer sends what is due, and not before", async (t) => {
   let sent;
   const heard = await collector(t, (request, reply) => {
@@ -236,35 +310,46 @@ test("the timer sends what is due, and not before", async (t) => {
     sent();
   });
   const [store, clock] = [new MemoryStorage(), clockAt()];
-  const client = await open({ url: heard.url, store, clock, consent: "on" });
+  const client = await open({ url: heard.url, store, clock, consent: "on", background: true });
   await client.record("coin", true);
   await client.close();
   clock.now = NOON + 2 * DAY;
   const arrived = new Promise((resolve) => (sent = resolve));
-  const next = await open({ url: heard.url, store, clock, consent: "on" });
+  const next = await open({ url: heard.url, store, clock, consent: "on", background: true });
   await arrived;
   assert.equal(heard.requests.length, 1);
   await next.close();
 });
 
-test("a clock that jumps is held for a day", async () => {
+test("a clock that jumps is held until it has gone on for a day", async () => {
   const [store, clock] = [new MemoryStorage(), clockAt()];
   const client = await open({ store, clock, consent: "on" });
   await client.record("coin", true);
-  for (const jump of [-2 * DAY, 100 * DAY]) {
-    clock.now = NOON + jump;
-    await client.record("coin", true);
-  }
-  assert.deepEqual([(await client.status()).queued, (await client.status()).dropped], [1, { clock: 2 }]);
+  clock.now = NOON - 2 * DAY;
+  await client.record("coin", true);
+  assert.deepEqual([(await client.status()).queued, (await client.status()).dropped], [1, { clock: 1 }]);
   clock.now += DAY;
   await client.record("coin", true);
-  assert.equal((await stored(store)).queue.at(-1).period, "2027-03-11");
+  assert.deepEqual((await stored(store)).queue.map(({ period }) => period), ["2026-11-30", "2026-11-29"]);
+});
+
+test("which clocks are believed", () => {
+  const seen = { born: null, last: null, odd: null };
+  const far = NOON + 367 * DAY;
+  for (const [moment, believable] of [
+    [0, false], [NOON, true], [NOON - 13 * HOUR, false], [NOON + HOUR, true],
+    [far, false], [far + 23 * HOUR, false], [far + DAY, true], [NOON, false], [far, false], [far + DAY, true],
+  ]) assert.equal(believed(seen, moment), believable, new Date(moment).toISOString());
+  assert.equal(seen.born, NOON - 12 * HOUR);
 });
 
 test("mistakes raise only if strict, and no message holds a value", async () => {
   const client = await open({ consent: "on" });
   for (const value of ["SECRET-VALUE", 1, null, undefined, {}]) {
-    await assert.rejects(client.record("coin", value), (error) => error instanceof DeniableError && !/SECRET/.test(error.stack));
+    await assert.rejects(
+      client.record("coin", value),
+      (error) => error instanceof DeniableError && !/SECRET/.test(error.stack),
+    );
   }
   await assert.rejects(client.record("nothing", true), DeniableError);
   await assert.rejects(open({ url: "ftp://x" }), /url/);

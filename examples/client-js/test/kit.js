@@ -26,16 +26,18 @@ export function clockAt(moment = NOON) {
   return clock;
 }
 
-/** Opens clients that raise their mistakes and whose environment says nothing. */
+/** Opens clients that raise their mistakes and send when told, and whose environment says nothing. */
 export function open(options) {
-  const usual = { survey: surveyOf(["coin"]), url: "http://127.0.0.1:9", strict: true, environment: {} };
-  return Client.open({ store: new MemoryStorage(), clock: clockAt(), ...usual, ...options });
+  const usual = { survey: surveyOf(["coin"]), store: new MemoryStorage(), clock: clockAt() };
+  const careful = { url: "http://127.0.0.1:9", strict: true, background: false, environment: {} };
+  return Client.open({ ...usual, ...careful, ...options });
 }
 
 /** What a store holds. */
 export const stored = async (store) => JSON.parse(await store.load());
 
-export const accept = (request, reply) => settle(reply, { accepted: request.document.reports.length, duplicate: 0, rejected: [] });
+export const accept = ({ document }, reply) =>
+  settle(reply, { accepted: document.reports.length, duplicate: 0, rejected: [] });
 
 export function settle(reply, document) {
   reply.setHeader("Content-Type", "application/json");
@@ -49,7 +51,8 @@ export async function collector(t, answer = accept) {
     const parts = [];
     for await (const part of request) parts.push(part);
     const body = Buffer.concat(parts);
-    const noted = { headers: request.headers, port: request.socket.remotePort, length: body.length, document: JSON.parse(body) };
+    const { headers, socket } = request;
+    const noted = { headers, port: socket.remotePort, length: body.length, document: JSON.parse(body) };
     heard.requests.push(noted);
     heard.answer(noted, reply);
   });

@@ -47,15 +47,18 @@ const STORAGES = {
 for (const [name, make] of Object.entries(STORAGES)) {
   test(`${name}: one secret and one answer, whoever opens it and however often`, async (t) => {
     const again = make(t);
-    const clients = await Promise.all(Array.from({ length: 5 }, () => open({ store: again(), consent: "on" })));
-    await Promise.all(clients.flatMap((client) => [client.record("coin", true), client.record("coin", false)]));
-    const { secret, queue, ledger } = await stored(again());
-    assert.deepEqual([queue.length, ledger.length], [1, 1]);
+    const asked = [["coin", true], ["coin_twice", true], ["one_row", "a"]];
+    const survey = surveyOf(asked.map(([question]) => question));
+    const clients = await Promise.all(asked.map(() => open({ store: again(), survey, consent: "on" })));
+    const { secret } = await stored(again());
+    await Promise.all(clients.flatMap((client, n) => [client.record(...asked[n]), client.record("coin", false)]));
+    const { queue, ledger } = await stored(again());
+    assert.deepEqual([queue.length, ledger.length], [3, 3]);
     await Promise.all(clients.map((client) => client.close()));
     const next = await open({ store: again(), clock: clockAt(NOON + DAY), consent: "on" });
     await next.record("coin", true);
     assert.equal((await stored(again())).secret, secret);
-    assert.equal((await stored(again())).queue.length, 2);
+    assert.equal((await stored(again())).queue.filter(({ question }) => question === "coin").length, 2);
   });
 
   test(`${name}: what is no store is left alone, and the client is silent`, async (t) => {

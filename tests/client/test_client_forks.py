@@ -1,0 +1,267 @@
+"""Clients made before a fork: gunicorn --preload, os.fork, multiprocessing, and forks in secret."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from client_kit import Collector, choice, rows, run, survey, survey_file
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+
+SIDES = [f"side {number}" for number in range(64)]
+MANY = survey({"linkable": True}, **{f"q{n}": choice(*SIDES, epsilon=1) for n in range(40)})
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return survey_file(tmp_path / "survey.json", MANY)
+
+
+def assert_each_once(heard: Collector, store: Path, *names: str) -> None:
+    """The collector was sent every report of the period once, under one pseudonym."""
+    counted = Counter((period, name) for period, name, _ in heard.reports)
+    assert counted == {("2026-11-30", name): 1 for name in names}
+    assert len({request.document["device"] for request in heard.requests}) == 1
+    assert rows(store, "SELECT DISTINCT state FROM answered") == [("sent",)]
+    assert rows(store, "SELECT * FROM queue") == []
+    assert rows(store, "PRAGMA integrity_check") == [("ok",)]
+
+
+# gunicorn --preload
+
+APP = """
+import json, multiprocessing, os
+from datetime import UTC, datetime
+from deniable.client import Client
+
+noon = datetime(2026, 11, 30, 12, tzinfo=UTC)
+client = Client(*json.loads(os.environ["CLIENT"]), consent="on", strict=True, _clock=lambda: noon)
+client.record("q0", "side 0")
+client.record("q1", "side 1", wait=False)
+both = multiprocessing.Barrier(2, timeout=30)
+
+def app(environ, start_response):
+    both.wait()  # so that each worker has one of two requests
+    mine = environ["PATH_INFO"].strip("/")
+    for name in ("q0", "q1", "q2", "q3"):
+        client.record(name, f"side {mine}", wait=name == "q2")
+    client.record(f"q{mine}0", "side 1")
+    client.record(f"q{mine}1", "side 1", wait=False)
+    sent = client.flush(force=True).sent
+    client.record(f"q{mine}2", "side 1", wait=False)  # waits when the worker is told to end
+    start_response("200 OK", [("Content-Type", "application/json")])
+    return [json.dumps([os.getpid(), client.status().reason]).encode()]
+"""
+SETTINGS = """
+preload_app, workers, worker_class = True, 2, "sync"
+
+def pre_fork(server, worker):
+    server.app.wsgi().__globals__["client"].record(f"q{3 + worker.age}", "side 1", wait=False)
+
+def on_exit(server):
+    client = server.app.wsgi().__globals__["client"]
+    while client.flush(force=True).kept:
+        pass
+"""
+
+
+def ask(address: Path, path: str) -> list[object]:
+    """What a worker says to a request over a Unix socket."""
+    with closing(socket.socket(socket.AF_UNIX)) as connection:
+        connection.settimeout(60)
+        connection.connect(str(address))
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: app\r\nConnection: close\r\n\r\n".encode())
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        answer: list[object] = json.loads(response.read())
+        return answer
+
+
+def test_workers_of_a_preloaded_app_report_once(
+    path: Path, quick_store: Path, heard: Collector
+) -> None:
+    """The master records before each fork, both workers the same questions and their own."""
+    folder = quick_store.parent
+    (folder / "app.py").write_text(APP, encoding="utf-8")
+    (folder / "settings.py").write_text(SETTINGS, encoding="utf-8")
+    address = folder / "app.sock"
+    command = [sys.executable, "-P", "-m", "gunicorn", "--chdir", str(folder), "--preload"]
+    command += ["-c", str(folder / "settings.py"), "-b", f"unix:{address}", "app:app"]
+    client = json.dumps([str(path), heard.url, str(quick_store)])
+    said: list[list[object]] = []
+    with subprocess.Popen(
+        command, env={**os.environ, "CLIENT": client}, stderr=subprocess.PIPE, text=True
+    ) as master:
+        assert master.stderr is not None
+        log = []
+        for line in master.stderr:
+            log.append(line)
+            if sum("Booting worker" in each for each in log) == 2:
+                break
+        threads = [
+            threading.Thread(target=lambda n=n: said.append(ask(address, f"/{n}"))) for n in (1, 2)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        master.send_signal(signal.SIGTERM)
+        log += list(master.stderr)
+    assert master.returncode == 0, log
+    assert len({pid for pid, _ in said}) == 2, log
+    assert [reason for _, reason in said] == ["", ""]
+    own = [f"q{worker}{n}" for worker in (1, 2) for n in range(3)]
+    assert_each_once(heard, quick_store, *(f"q{n}" for n in range(6)), *own)
+
+
+# Forks of the app's own
+
+PREPARED = """
+import ctypes, multiprocessing, os, sys, threading, warnings
+from datetime import UTC, datetime
+from deniable.client import Client
+warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads, the very test
+noon = datetime(2026, 11, 30, 12, tzinfo=UTC)
+
+def start(consent="on"):
+    return Client(*sys.argv[1:4], consent=consent, strict=True, _clock=lambda: noon)
+
+def send(client):
+    "Send everything, whoever else is sending."
+    while client.flush(force=True).kept:
+        pass
+
+def wait(children):
+    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+"""
+
+RAW = (
+    PREPARED
+    + """
+fork = {"os": os.fork, "C": ctypes.PyDLL(None).fork}[sys.argv[4]]
+client = start()
+client.record("q0", "side 0")
+children = []
+for number in range(1, 6):
+    client.record(f"q{number + 10}", "side 1", wait=False)  # may wait while it is forked
+    if sys.argv[4] == "C":
+        client.status()  # nobody stops the writer for such a fork
+    child = fork()
+    if child == 0:
+        client.record("q0", f"side {number}", wait=False)
+        client.record(f"q{number}", "side 1", wait=number % 2)
+        send(client)
+        client.record(f"q{number + 20}", "side 1", wait=False)
+        client.close()
+        os._exit(client.status().dropped != {})
+    children.append(child)
+codes = wait(children)
+send(client)
+print(codes, client.status().queued)
+"""
+)
+
+
+@pytest.mark.parametrize("fork", ["os", "C"])
+def test_children_report_once_and_not_what_the_parent_has(
+    path: Path, quick_store: Path, heard: Collector, fork: str
+) -> None:
+    """A fork by a C library is not told to Python."""
+    assert run(RAW, path, heard.url, quick_store, fork) == "[0, 0, 0, 0, 0] 0\n"
+    names = [f"q{n}" for n in (0, *range(1, 6), *range(11, 16), *range(21, 26))]
+    assert_each_once(heard, quick_store, *names)
+
+
+BUSY = (
+    PREPARED
+    + """
+from datetime import timedelta
+client = start("ask")
+over = threading.Event()
+
+def answer(wait):
+    "Give every answer in turn, over and over, and never the same in one period."
+    global noon
+    while not over.is_set():
+        for number in range(40):
+            client.record(f"q{number}", f"side {number}", wait=wait)
+        if wait:
+            noon += timedelta(days=1)
+
+threads = [threading.Thread(target=answer, args=(wait,)) for wait in (True, False, False)]
+for thread in threads:
+    thread.start()
+codes = set()
+for number in range(30):
+    child = os.fork()
+    if child == 0:
+        client.record("q1", "side 1", wait=False)
+        state = client.status().state
+        client.close()
+        os._exit(state != "local")
+    codes.update(wait([child]))
+over.set()
+for thread in threads:
+    thread.join()
+print(codes, client.status().state)
+"""
+)
+
+
+def test_a_fork_amid_threads_and_with_answers_waiting(path: Path, quick_store: Path) -> None:
+    """A child inherits no lock of a thread that it has not, and no answer that waits."""
+    assert run(BUSY, path, "http://127.0.0.1:9", quick_store) == "{0} local\n"
+    assert rows(quick_store, "PRAGMA integrity_check") == [("ok",)]
+    assert rows(quick_store, "SELECT count(*) FROM ledger") == [(40,)]
+    wait = ["SELECT number, period FROM queue ORDER BY 1, 2"]
+    wait += ["SELECT number, period FROM answered WHERE state IS NULL ORDER BY 1, 2"]
+    assert rows(quick_store, wait[0]) == rows(quick_store, wait[1]) != []
+
+
+PROCESSES = (
+    PREPARED
+    + """
+def work(number, client=None):
+    client = client or start()
+    client.record("q0", f"side {number}", wait=False)
+    client.record(f"q{number}", "side 1")
+    client.record(f"q{number + 10}", "side 1", wait=False)  # stored as the process ends
+
+if __name__ == "__main__":
+    client = start()
+    client.record("q20", "side 1", wait=False)
+    context = multiprocessing.get_context(sys.argv[4])
+    inherited = [client] if sys.argv[4] == "fork" else []
+    children = [context.Process(target=work, args=(n, *inherited)) for n in range(1, 4)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+    send(client)
+    print([child.exitcode for child in children], client.status().queued)
+"""
+)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_children_of_multiprocessing_store_what_waits(
+    path: Path, quick_store: Path, heard: Collector, tmp_path: Path, method: str
+) -> None:
+    """They end without running what `atexit` keeps."""
+    program = tmp_path / "program.py"
+    program.write_text(PROCESSES, encoding="utf-8")
+    command = [sys.executable, "-P", program, path, heard.url, quick_store, method]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("[0, 0, 0] 0\n", "")
+    assert_each_once(heard, quick_store, "q0", *(f"q{n}" for n in (1, 2, 3, 11, 12, 13, 20)))
