@@ -51,11 +51,12 @@ def ours(survey: str, folder: str) -> None:
             now += timedelta(days=1)
             times["period"] += each(values, lambda answer: waits.record(*answer))
         expect(waits, (PERIODS + 1) * len(values))
+        again = values * (EVENTS // len(values) + 1)
+        times["undecided"] = each(again, lambda answer: waits.record(*answer))
     now = NOON
     with client("returns", "on") as returns:
         times["later"] = each(values, lambda answer: returns.record(*answer, wait=False))
         expect(returns, len(values))
-        again = values * (EVENTS // len(values) + 1)
         times["again"] = each(again, lambda answer: returns.record(*answer))
     with client("many") as many:
         batches = [values[start : start + MANY] for start in range(0, len(values), MANY)]
@@ -133,6 +134,7 @@ KINDS = {
     "many": f"record_many(), {MANY} answers, durable",
     "later": "record(wait=False), a new question",
     "again": "record(), already answered in this period",
+    "undecided": "the same, while the person has not decided",
     "capture": "posthog capture(), into memory",
     "capture_message": "sentry-sdk capture_message(), into memory",
     "capture_event": "sentry-sdk capture_event(), into memory",

@@ -44,7 +44,9 @@ def attempts(
     number = itertools.count()
     monkeypatch.setattr(Uploader, "wake", lambda uploader: None)
 
-    def attempts(seed: str, asked: Survey, acts: list[tuple[timedelta, Act]]) -> list[datetime]:
+    def attempts(
+        seed: str, asked: Survey, acts: list[tuple[timedelta, Act]], *, age: timedelta = 9 * DAY
+    ) -> list[datetime]:
         found: list[datetime] = []
 
         def answer(handler: Any, count: int) -> None:
@@ -56,8 +58,10 @@ def attempts(
 
         heard.answer = answer
         monkeypatch.setattr("os.urandom", seeded(seed))
-        clock.now = DAWN
         store = tmp_path / f"{next(number)}.db"
+        clock.now = DAWN - age
+        start(survey({"id": "older"}), store=store).close()
+        clock.now = DAWN
         with start(asked, heard.url, store=store, consent="on") as client:
             waiting = sorted(acts, key=lambda act: act[0])
             until: datetime | None = None
@@ -117,19 +121,25 @@ def test_neither_order_nor_company_nor_repetition_matters(attempts: Any) -> None
     assert len(found) == 1
 
 
-def test_a_once_answer_depends_on_its_moment_within_a_day_except_on_the_first(
-    attempts: Any,
-) -> None:
-    """It has no end of a period to wait for: what is drawn is added to when it was recorded.
-
-    On the day the store was made, it is added to that day's end, and so tells nothing.
-    """
+def test_a_once_answer_leaves_a_drawn_time_after_its_moment(attempts: Any) -> None:
+    """It has no end of a period to wait for, so a day is all that blurs when it was recorded."""
     asked = survey(dark=question(period="once"))
-    at = {
-        moment: attempts("d", asked, [(moment, answer("dark", True))])[0]
-        for moment in (*MOMENTS, *(DAY + moment for moment in MOMENTS))
+    waits = [
+        attempts("d", asked, [(moment, answer("dark", True))])[0] - (DAWN + moment)
+        for moment in MOMENTS
+    ]
+    assert max(waits) - min(waits) <= timedelta(seconds=1)
+    assert all(timedelta(0) <= wait <= DAY for wait in waits)
+
+
+@pytest.mark.parametrize("period", ["day", "once"])
+def test_on_the_day_the_store_was_made_not_even_a_once_answer_depends_on_its_moment(
+    attempts: Any, period: str
+) -> None:
+    """What is drawn is added to the end of that day."""
+    asked = survey(dark=question(period=period))
+    found = {
+        tuple(attempts("e", asked, [(moment, answer("dark", True))], age=timedelta(0)))
+        for moment in MOMENTS
     }
-    assert len({at[moment] for moment in MOMENTS}) == 1
-    later = [at[DAY + moment] - (DAWN + DAY + moment) for moment in MOMENTS]
-    assert max(later) - min(later) <= timedelta(seconds=1)
-    assert all(timedelta(0) <= wait <= DAY for wait in later)
+    assert len(found) == 1

@@ -258,7 +258,7 @@ def test_its_readme_runs_as_written(tmp_path: Path) -> None:
         if named := NAME.match(text):
             (tmp_path / named[1]).write_text(text, encoding="utf-8")
     commands = [line for kind, text in blocks if kind == "sh" for line in text.splitlines()]
-    assert len(commands) >= 6
+    assert len(commands) >= 4
     with ExitStack() as stack:
         for line in (line.split("  #")[0].strip() for line in commands):
             if re.search(r" \S*serve(\.js)? ", line):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from typing import get_args
 
 import pytest
 from survey_documents import choice_table, make_question, make_survey, survey_tables, told
@@ -13,6 +14,7 @@ from deniable.protocol.errors import ParameterError
 from deniable.protocol.mechanisms import (
     MECHANISMS,
     NO_OPTIONS,
+    Asks,
     Mechanism,
     build,
     choose,
@@ -122,6 +124,12 @@ def test_rivals_are_listed_in_the_order_of_the_rule() -> None:
     assert "approximate" in reasons["rappor"]
     assert {rival.mechanism.name for rival in rivals(64, Decimal(2), Decimal(1))} == {
         name for name in named("choice") if MECHANISMS[name].two_rounds
+    }
+
+
+def test_the_registry_knows_of_each_mechanism_what_its_class_says() -> None:
+    assert {name: (cls.name, cls.asks) for name, cls in MECHANISMS.items()} == {
+        name: (name, asks) for asks in get_args(Asks) for name in named(asks)
     }
 
 
