@@ -86,14 +86,14 @@ class Engine:
         self._sealer = Sealer(survey)
         self._store = Store(db)
         self._queue = Queue(db, survey.id)
-        device = self._store.greet(setting.consent, survey.max_epsilon, clock())
-        self._consent, self._begun = device.consent, device.begun
         if db.path is not None and not self._store.on_this_machine(machine_id()):
             raise ClonedStore(
                 "the store was made on another machine, and a copy of it would answer as one "
                 "device with it; delete the copy, or if this is the same machine, say so with "
                 "`deniable-device on`"
             )
+        device = self._store.greet(setting.consent, survey.max_epsilon, clock())
+        self._consent, self._begun = device.consent, device.begun
         self._recorder = Recorder(
             survey, setting.segment, db, self._store, self._queue, self._sealer
         )
@@ -236,6 +236,8 @@ class Engine:
         """Store answers, and what has to follow from it."""
         added = self._recorder.decide_defaults(self._clock())
         outcomes = self._recorder.record(answers)
+        if "full" in outcomes and self._outbox.drop_closed():
+            outcomes = self._recorder.record(answers)
         self._follow()
         if added or "queued" in outcomes:
             self._next_step()
@@ -367,7 +369,7 @@ class Engine:
 
 
 def _every(answers: Iterable[object]) -> list[object]:
-    """Return all answers of a call; whatever goes wrong in the app's own iterator is its mistake."""
+    """Return all answers of a call; what goes wrong in the app's own iterator is its mistake."""
     try:
         return list(answers)
     except Exception:

@@ -12,11 +12,14 @@ from datetime import datetime, timedelta
 from deniable.protocol.limits import MAX_GRACE_DAYS
 from deniable.protocol.periods import parse_period
 
+from .faults import UnreadableStore
 from .pacing import to_seconds
 from .tables import TABLES, draw_number
 
 UPGRADED = (1,)
 """Versions that :func:`migrate` understands."""
+
+_OF_1 = {"device", "ledger", "seen", "answered", "queue", "counters"}
 
 
 def migrate(db: sqlite3.Connection) -> None:
@@ -41,9 +44,11 @@ def _version(db: sqlite3.Connection) -> int:
 
 def _from_1(db: sqlite3.Connection) -> None:
     """Questions had no numbers, and nothing told reports recorded before consent from others."""
-    old = ("device", "ledger", "seen", "answered", "queue", "counters", "sealed")
     names = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    for table in names.intersection(old):
+    if not names >= _OF_1:
+        raise UnreadableStore("the store has not the tables of a store")
+    names &= {*_OF_1, "sealed"}
+    for table in names:
         db.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
     for statement in TABLES.split(";")[:-1]:
         db.execute(statement)
@@ -84,7 +89,7 @@ def _from_1(db: sqlite3.Connection) -> None:
         """UPDATE ledger SET answers =
         (SELECT count(*) FROM answered WHERE answered.number = ledger.number)"""
     )
-    for table in names.intersection(old):
+    for table in names:
         db.execute(f"DROP TABLE old_{table}")
     db.execute("PRAGMA user_version = 2")
 

@@ -210,7 +210,7 @@ class Outbox:
         total.dropped += len(states) - sent
 
     def _asked_for(self, verdict: Verdict, period: str) -> datetime | None:
-        """Return when to send again, if the collector named a time before which it will not hear."""
+        """Return when to send again, if the collector named a time before which it hears none."""
         closes = self._queue.last_close(period)
         if verdict.not_before is None or closes is None:
             return None

@@ -191,6 +191,7 @@ class Recorder:
                     symbol = question.encode(question.default)
                     answer = Answer(question, symbol, now)
                     outcomes.append(self._answer(answer, period))
+                self._store.count({name: outcomes.count(name) for name in {*outcomes} & {"full"}})
         self.next_defaults = min(period_at(q.period, now).end for q in self._defaults)
         return "queued" in outcomes
 

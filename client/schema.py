@@ -32,9 +32,7 @@ _BUSY_SECONDS = 0.02
 """How long SQLite waits for it by itself, once it is open; a database tries again."""
 
 
-def connect(
-    path: Path, *, look: bool = False, patience: float = PATIENCE
-) -> sqlite3.Connection:
+def connect(path: Path, *, look: bool = False, patience: float = PATIENCE) -> sqlite3.Connection:
     """Open an existing store so that what is deleted from it is gone.
 
     Parameters

@@ -41,7 +41,8 @@ CREATE TABLE device (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     secret BLOB, consent TEXT CHECK (consent IN ('on', 'off')), consent_on TEXT,
     mode TEXT NOT NULL CHECK (mode IN ('on', 'ask', 'off')), ceiling TEXT NOT NULL,
-    born INTEGER NOT NULL, begun INTEGER NOT NULL DEFAULT 0, machine BLOB, latest INTEGER NOT NULL, odd INTEGER,
+    born INTEGER NOT NULL, begun INTEGER NOT NULL DEFAULT 0, machine BLOB,
+    latest INTEGER NOT NULL, odd INTEGER,
     failures INTEGER NOT NULL DEFAULT 0, resume INTEGER,
     keep_responses INTEGER NOT NULL DEFAULT 0
 );

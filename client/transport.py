@@ -89,9 +89,7 @@ class Transport:
         """Return what a post needs; it is void once exchanges were given up."""
         return self._abandoned
 
-    def post(
-        self, connection: requests.Session, body: bytes, ticket: int, seconds: float
-    ) -> Reply:
+    def post(self, connection: requests.Session, body: bytes, ticket: int, seconds: float) -> Reply:
         """Send one body, wait so long at most; a failure of any kind is a reply with status 0."""
         if self._exchange is not None and not self._exchange.ended:
             return Reply(failure=_TIMED_OUT)

@@ -1,8 +1,9 @@
 """The thread that sends reports when their time has come, and otherwise sleeps.
 
 It starts with the first report there is to send, or the first period whose default it has to
-decide, never before the person said yes, and never keeps a process alive. What must never change: it alone decides nothing about what is sent; that
-is the outbox's, for a thread and for ``flush()`` alike.
+decide, never before the person said yes, and never keeps a process alive. What must never
+change: it alone decides nothing about what is sent; that is the outbox's, for a thread and for
+``flush()`` alike.
 """
 
 from __future__ import annotations
@@ -94,11 +95,20 @@ class Uploader:
 
     def _goes_on(self) -> bool:
         """Return whether the thread has something to do; if not, the next wake starts another."""
+        allowed = self._allowed()
         with self._changed:
-            if not self._stopped and not self._outbox.paused:
+            barred = self._stopped or self._outbox.paused
+            if not barred and (allowed or self._woken):
                 return True
             self._thread = None
             return False
+
+    def _allowed(self) -> bool:
+        """Return whether the person's answer is yes, which another process may have changed."""
+        try:
+            return self._store.device().consent == "on"
+        except BusyStore:
+            return True
 
     def _sleep(self, until: datetime | None) -> None:
         """Wait until a moment of the clock, or for ever, or until there is news."""

@@ -129,7 +129,11 @@ def collector(answer: Answer = accept) -> Iterator[Collector]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
+            length = int(self.headers["Content-Length"])
+            body = self.rfile.read(length)
+            if len(body) < length:  # the device gave up
+                self.close_connection = True
+                return
             document = json.loads(gzip.decompress(body))
             request = Request(self.path, dict(self.headers), document, self.client_address[1])
             with heard.news:

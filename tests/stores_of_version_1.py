@@ -49,7 +49,9 @@ SEALED = """CREATE TABLE sealed (
 SECRET = bytes(range(32))
 
 
-def make(store: Path, asked: Survey, mode: str, answers: dict[str, int], ceiling: int = 100) -> None:
+def make(
+    store: Path, asked: Survey, mode: str, answers: dict[str, int], ceiling: int = 100
+) -> None:
     """Make a store of a device that answered questions with these symbols on two days.
 
     The answers of yesterday are acknowledged, those of today (which is NOON) wait.

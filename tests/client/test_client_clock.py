@@ -33,13 +33,17 @@ def test_the_first_clock_is_believed() -> None:
     assert judge(Seen(None), NOON) == (True, Seen(MIDNIGHT))
 
 
-@pytest.mark.parametrize("now", [datetime(1970, 1, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
+@pytest.mark.parametrize(
+    "now", [datetime(1970, 1, 1, tzinfo=UTC), datetime.max.replace(tzinfo=UTC)]
+)
 def test_an_absurd_clock_teaches_nothing(now: datetime) -> None:
     for seen in (Seen(None), Seen(MIDNIGHT), Seen(MIDNIGHT, NOON - DAY)):
         assert judge(seen, now) == (False, seen)
 
 
-@pytest.mark.parametrize("step", [-BEHIND - timedelta(seconds=1), -40 * DAY, AHEAD + HOUR, 3 * AHEAD])
+@pytest.mark.parametrize(
+    "step", [-BEHIND - timedelta(seconds=1), -40 * DAY, AHEAD + HOUR, 3 * AHEAD]
+)
 def test_an_odd_clock_is_believed_after_a_day_of_its_own(step: timedelta) -> None:
     odd = MIDNIGHT + step
     believed, seen = judge(Seen(MIDNIGHT), odd)
@@ -159,7 +163,7 @@ def test_a_store_made_by_a_clock_far_ahead_recovers(
     clock.advance(TRUSTED_AFTER)
     client.record("once", True)
     clock.advance(3 * DAY)
-    assert client.flush().sent > 0
+    assert client.flush(timeout=60).sent > 0
     names = {name for _, name, _ in heard.reports}
     assert names == {"once", "left"}
 
@@ -196,7 +200,9 @@ def test_a_store_made_today_holds_every_report_until_tomorrow(
     start: Any, clock: Clock, heard: Collector, store: Path, consent: str
 ) -> None:
     """A device that lives for hours would draw its secret anew each time."""
-    client = start(survey(once=question(period="once"), dark=question()), heard.url, consent=consent)
+    client = start(
+        survey(once=question(period="once"), dark=question()), heard.url, consent=consent
+    )
     client.opt_in()
     client.record("once", True)
     client.record("dark", True)
@@ -205,7 +211,7 @@ def test_a_store_made_today_holds_every_report_until_tomorrow(
     clock.now = MIDNIGHT + DAY - timedelta(seconds=1)
     assert (client.flush().sent, heard.requests) == (0, [])
     clock.now = MIDNIGHT + 2 * DAY + timedelta(seconds=1)
-    assert client.flush().sent == 2
+    assert client.flush(timeout=60).sent == 2
 
 
 def test_an_older_store_lets_once_reports_go_the_same_day(
@@ -215,8 +221,10 @@ def test_an_older_store_lets_once_reports_go_the_same_day(
     start().close()
     clock.advance(10 * DAY)
     names = [f"q{number}" for number in range(60)]
-    more = survey({"linkable": True}, **{name: question(period="once", epsilon=1) for name in names})
+    more = survey(
+        {"linkable": True}, **{name: question(period="once", epsilon=1) for name in names}
+    )
     client = start(more, consent="on")
-    client.record_many({name: True for name in names})
+    client.record_many(dict.fromkeys(names, True))
     ((first,),) = rows(store, "SELECT min(not_before) FROM queue")
     assert clock.now.timestamp() <= first < (clock.now + DAY / 2).timestamp()

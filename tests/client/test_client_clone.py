@@ -57,9 +57,7 @@ def test_a_no_is_stored_in_a_copy_too(start: Any, store: Path, place: Path) -> N
     assert client.status().state == "silent"
 
 
-def test_a_store_in_the_same_machine_is_moved_freely(
-    start: Any, store: Path, place: Path
-) -> None:
+def test_a_store_in_the_same_machine_is_moved_freely(start: Any, store: Path, place: Path) -> None:
     start().close()
     moved = store.with_name("moved.db")
     store.rename(moved)

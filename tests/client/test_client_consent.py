@@ -146,6 +146,22 @@ def test_a_no_said_elsewhere_is_obeyed(start: Any, heard: Collector, store: Path
     assert heard.requests == []
 
 
+def test_a_no_said_elsewhere_ends_the_thread(start: Any, heard: Collector) -> None:
+    """At the latest when it next looks at the clock, though the app does nothing."""
+    client = start(survey(), heard.url, consent="on")
+    client.record("dark", True)
+    thread = client._engine._uploader._thread
+    with start(survey(), heard.url) as other:
+        other.opt_out()
+    client._engine._uploader.wake()
+    thread.join(20)
+    assert not thread.is_alive()
+    with start(survey(), heard.url) as other:
+        other.opt_in()
+    client.record("dark", True)
+    assert client.status().state == "on"
+
+
 def test_a_yes_said_elsewhere_is_heard(start: Any, heard: Collector) -> None:
     client = start(survey(), heard.url)
     client.record("dark", True)
@@ -218,7 +234,7 @@ def test_a_body_does_not_leave_when_the_no_comes_while_the_connection_is_made(
 
     monkeypatch.setattr(socket, "getaddrinfo", slowly)
     client.flush(force=True)
-    assert decided.is_set()
+    assert decided.wait(20)
     client._engine._transport._exchange.join(20)
     assert heard.requests == []
 

@@ -181,7 +181,7 @@ def test_erase_destroys_the_secret_and_keeps_the_tombstones(
     assert main(["erase", "--yes", "--store", str(used)]) == 0
     assert secret not in bytes_of(used.parent)
     assert response.encode() not in bytes_of(used.parent)
-    assert rows(used, "SELECT question, epsilon, erased FROM ledger") == [
+    assert rows(used, "SELECT question, epsilon, erased FROM ledger ORDER BY question") == [
         ("bits", "2", 1),
         ("dark", "2", 1),
     ]

@@ -81,7 +81,9 @@ def ask(address: Path, path: str) -> list[object]:
     with closing(socket.socket(socket.AF_UNIX)) as connection:
         connection.settimeout(60)
         connection.connect(str(address))
-        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: app\r\nConnection: close\r\n\r\n".encode())
+        connection.sendall(
+            f"GET {path} HTTP/1.1\r\nHost: app\r\nConnection: close\r\n\r\n".encode()
+        )
         response = http.client.HTTPResponse(connection)
         response.begin()
         answer: list[object] = json.loads(response.read())

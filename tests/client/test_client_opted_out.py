@@ -1,4 +1,4 @@
-"""A no holds: over upgrades of package and survey, over restarts, and if the environment says it."""
+"""A no holds: over upgrades of package and survey, over restarts, and said by the environment."""
 
 from __future__ import annotations
 

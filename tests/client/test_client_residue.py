@@ -226,7 +226,7 @@ def test_no_error_holds_the_value(
 
 def test_the_watch_for_errors_sees_values() -> None:
     def fails(value: str) -> None:
-        exec("def inner(hidden):\n raise ValueError('x')", space := {})  # noqa: S102
+        exec("def inner(hidden):\n raise ValueError('x')", space := {})
         space["inner"](value)
 
     assert VALUE in told(lambda: fails(VALUE))

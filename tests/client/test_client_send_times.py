@@ -98,7 +98,7 @@ def test_the_same_draws_give_the_same_times_whenever_it_was_recorded(
     assert len(found) == 1
     (times,) = found
     assert len(times) >= 4
-    assert all(DAWN + DAY <= moment for moment in times)
+    assert all(moment >= DAWN + DAY for moment in times)
 
 
 def test_draws_decide(attempts: Any) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -270,7 +271,7 @@ def test_questions_that_travel_alone_share_nothing_but_the_address(
         times.append(clock.now)
         assert len(heard.requests) == len(times), "one request at a time"
         clock.now = until or clock.now
-    pauses = [after - before for before, after in zip(times, times[1:], strict=False)]
+    pauses = [after - before for before, after in pairwise(times)]
     assert len(set(pauses)) > 1
     assert max(pauses) <= timedelta(seconds=30)
     assert all(len(request.questions) == 1 for request in heard.requests)

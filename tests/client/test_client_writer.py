@@ -1,0 +1,195 @@
+"""`record(wait=False)`: no thread of the app waits for the disk, and no answer is lost by that."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from client_kit import DAY, Clock, Collector, choice, python, question, responses, rows, survey
+
+from deniable.client import database, writer
+from deniable.protocol.errors import ParameterError
+
+SIDES = [f"side {number}" for number in range(256)]
+WIDE = survey({"linkable": True}, bits=choice(*SIDES, mechanism="oue"), dark=question())
+
+HOLD = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("BEGIN EXCLUSIVE")
+print("held", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_it_is_stored_soon_and_for_good(start: Any, store: Path) -> None:
+    with start(WIDE) as client:
+        client.record("bits", SIDES[7], wait=False)
+        assert client.status().queued == 1
+    assert len(responses(store, "bits")) == 1
+
+
+def test_close_stores_what_waits(start: Any, store: Path) -> None:
+    names = [f"q{number}" for number in range(50)]
+    asked = survey({"linkable": True}, **{name: question(epsilon=1) for name in names})
+    with start(asked) as client:
+        for name in names:
+            client.record(name, True, wait=False)
+    assert rows(store, "SELECT count(*) FROM queue") == [(50,)]
+
+
+def test_a_held_store_keeps_nobody_waiting(start: Any, store: Path) -> None:
+    """Two seconds would be the patience of a thread that does wait."""
+    client = start(WIDE)
+    with python(HOLD, store) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        started = time.monotonic()
+        for side in SIDES:
+            client.record("bits", side, wait=False)
+        assert time.monotonic() - started < 1
+        process.communicate("\n", timeout=20)
+    assert client.status().queued == 1
+
+
+def test_the_first_of_several_that_wait_is_the_answer(start: Any, store: Path) -> None:
+    """It is stored as the answer of its own period, whenever that is."""
+    client = start(WIDE)
+    with client._engine._db.lock:
+        for side in (SIDES[3], SIDES[4]):
+            client.record("bits", side, wait=False)
+    client.status()
+    client.record("bits", SIDES[5])
+    (response,) = responses(store, "bits")
+    assert client.preview("bits", SIDES[3]).request["reports"][0]["response"] == response
+
+
+def test_a_wrong_answer_raises_at_once_if_strict(start: Any) -> None:
+    with pytest.raises(ParameterError, match="dark: the value must be"):
+        start().record("dark", "yes", wait=False)
+
+
+def test_the_thread_ends_when_nothing_comes(
+    start: Any, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "IDLE_SECONDS", 0.01)
+    client = start(survey(dark=question(grace=9)))
+    for _ in range(2):
+        client.record("dark", True, wait=False)
+        thread = client._engine._writer._thread
+        if thread is not None:
+            thread.join(20)
+        assert client._engine._writer._thread is None
+        clock.advance(DAY)
+    assert client.status().queued == 2
+
+
+def test_without_a_thread_it_is_stored_at_the_next_chance(
+    start: Any, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    client = start(WIDE)
+    monkeypatch.setattr("threading.Thread.start", refuse)
+    client.record("bits", SIDES[7], wait=False)
+    assert responses(store, "bits") == []
+    assert client.status().queued == 1
+    client.record("dark", True, wait=False)
+    client.close()
+    assert len(responses(store, "dark")) == 1
+
+
+def test_what_waits_when_the_answer_is_no_is_forgotten(start: Any, store: Path) -> None:
+    client = start(WIDE, consent="on")
+    with client._engine._db.lock:
+        client.record("bits", SIDES[7], wait=False)
+        assert client.opt_out()
+    assert client.status().state == "off"
+    assert rows(store, "SELECT * FROM ledger") == []
+    assert client.status().queued == 0
+
+
+def test_what_waits_when_the_answer_is_yes_is_of_before_it(
+    start: Any, store: Path, heard: Collector
+) -> None:
+    """The disk was slow: the answer is randomized after the yes, and was given before."""
+    client = start(WIDE, heard.url)
+    with client._engine._db.lock:
+        client.record("bits", SIDES[7], wait=False)
+        assert client.opt_in()
+    assert client.status().state == "on"
+    assert client.status().queued == 0
+    assert client.flush(force=True).sent == 0
+    client.record("bits", SIDES[8], wait=False)
+    assert client.flush(force=True).sent == 1
+    assert client.status().epsilon_spent == 2
+    assert rows(store, "SELECT answers FROM ledger") == [(1,)]
+
+
+def test_a_yes_elsewhere_does_not_bring_in_what_waits_here(start: Any, heard: Collector) -> None:
+    client, other = start(WIDE, heard.url), start(WIDE, heard.url)
+    with client._engine._db.lock:
+        client.record("bits", SIDES[7], wait=False)
+        assert other.opt_in()
+    assert client.status().queued == 0
+    assert client.status().dropped == {"before_consent": 1}
+    client.record("bits", SIDES[7], wait=False)
+    assert client.status().queued == 1
+
+
+def test_a_store_that_is_held_too_long_is_counted(
+    start: Any, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "PATIENCE", 0.1)
+    client = start(WIDE)
+    with python(HOLD, store) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        client.record("bits", SIDES[7], wait=False)
+        changed = client._engine._writer._changed
+        with changed:
+            assert changed.wait_for(lambda: client._engine._refused["busy"], 20)
+        process.communicate("\n", timeout=20)
+    assert client.status().dropped == {"busy": 1}
+    client.record("bits", SIDES[7], wait=False)
+    assert client.status().queued == 1
+
+
+def test_a_store_that_fails_in_the_thread_silences(
+    start: Any, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "IDLE_SECONDS", 0.01)
+    client = start(WIDE)
+    with store.open("r+b") as file:
+        file.write(b"\xff" * store.stat().st_size)
+    client.record("bits", SIDES[7], wait=False)
+    thread = client._engine and client._engine._writer._thread
+    if thread is not None:
+        thread.join(20)
+    assert client.status().state == "silent"
+    assert "acme.db.unreadable" in client.status().reason
+    client.record("bits", SIDES[7], wait=False)
+    client.close()
+
+
+def test_ten_threads_that_do_not_wait(start: Any, quick_store: Path, clock: Clock) -> None:
+    names = [f"q{number}" for number in range(50)]
+    asked = survey({"linkable": True}, **{name: question(epsilon=1) for name in names})
+    client = start(asked, store=quick_store)
+
+    def answer() -> None:
+        for name in names:
+            client.record(name, True, wait=False)
+
+    threads = [threading.Thread(target=answer) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    status = client.status()
+    assert (status.queued, status.dropped) == (50, {})
+    assert rows(quick_store, "SELECT DISTINCT answers FROM ledger") == [(1,)]
