@@ -110,7 +110,8 @@ FAULTS = {
         "client/store.py",
         "        device = self.device()\n        if device.mode",
         "        with self._db.transaction():\n"
-        '            self._db.write("UPDATE device SET secret = ?", os.urandom(SECRET_BYTES))\n'
+        '            self._db.write("UPDATE device SET machine = NULL, secret = ?", '
+        "os.urandom(SECRET_BYTES))\n"
         "        device = self.device()\n        if device.mode",
         "restart",
         "copy",
@@ -244,9 +245,9 @@ FAULTS = {
         "requests",
     ),
     "a pseudonym that is drawn and not derived": fault(
-        "client/outbox.py",
-        "name = pseudonym(device.secret, self._survey, period, alone)",
-        "name = __import__('os').urandom(16)",
+        "client/bodies.py",
+        "return device_name(pseudonym(secret, survey, period, alone))",
+        "return device_name(__import__('os').urandom(16))",
         "pseudonyms",
         "requests",
     ),
