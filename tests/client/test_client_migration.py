@@ -1,4 +1,4 @@
-"""A store of the first release becomes one of today's: nothing lost, redrawn, or sent against a no."""
+"""A store of the first release becomes one of today's: nothing lost, nothing drawn again."""
 
 from __future__ import annotations
 
