@@ -23,9 +23,9 @@ client = Client(*sys.argv[1:4], consent="on", strict=True, _clock=lambda: now)
 
 def next_day():
     global now
-    now += timedelta(days=1)
     print("day", flush=True)
     sys.stdin.readline()  # the clocks of both processes show the same day
+    now += timedelta(days=1)
 
 together = threading.Barrier(10, next_day)
 

@@ -152,20 +152,23 @@ RAW = (
     PREPARED
     + """
 told = sys.argv[4]
+sys.setswitchinterval(60)  # else a thread could ask for its turn in between fork and being told
 fork = os.fork if told == "before and after" else ctypes.PyDLL(None).fork
 client = start()
 client.record("q0", "side 0")
 children = []
-if told == "never":  # only a process of one thread survives such a fork
-    client._engine._uploader.stop(60)
+lock = client._engine._db.lock
 for number in range(1, 6):
-    client.record(f"q{number + 10}", "side 1", wait=told == "never")
-    if told == "after":  # and no process such a one while a thread is inside SQLite
-        client._engine._db.lock.acquire()
+    client.record(f"q{number + 10}", "side 1", wait=False)
+    if told != "before and after":  # no process survives such a fork while a thread is in SQLite
+        client._engine._writer.drain(60)
+        lock.acquire()
     child = fork()
-    if told == "after":
-        client._engine._db.lock.release() if child else ctypes.pythonapi.PyOS_AfterFork_Child()
+    if child and told != "before and after":
+        lock.release()
     if child == 0:
+        if told == "after":
+            ctypes.pythonapi.PyOS_AfterFork_Child()
         client.record("q0", f"side {number}", wait=False)
         client.record(f"q{number}", "side 1", wait=number % 2)
         send(client)
