@@ -6,11 +6,11 @@ secret, which says nothing to whoever has the store alone but whether an id is t
 
 from __future__ import annotations
 
-import hmac
 import sys
 from contextlib import suppress
 from pathlib import Path
 
+from deniable.protocol.digests import HMAC
 from deniable.protocol.draws import DERIVATION, length_prefixed
 
 MARK_BYTES = 16
@@ -19,7 +19,7 @@ MARK_BYTES = 16
 def mark(secret: bytes, machine: bytes) -> bytes:
     """Return what a store keeps of its machine's id."""
     fields = length_prefixed(DERIVATION.encode(), b"machine", machine)
-    return hmac.digest(secret, fields, "sha512")[:MARK_BYTES]
+    return HMAC(secret, fields).digest()[:MARK_BYTES]
 
 
 if sys.platform == "win32":

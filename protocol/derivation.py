@@ -20,8 +20,7 @@ draw a second permanent response and spend its epsilon twice; known-answer tests
 
 from __future__ import annotations
 
-import hmac
-
+from .digests import HMAC
 from .draws import DERIVATION, FreshDraws, KeyedDraws, length_prefixed
 from .question import Question
 from .report import DEVICE_BYTES
@@ -69,7 +68,7 @@ def pseudonym(
     if alone is not None:
         question, version = alone
         fields += [question.encode(), str(version).encode()]
-    return hmac.digest(secret, length_prefixed(*fields), "sha512")[:DEVICE_BYTES]
+    return HMAC(secret, length_prefixed(*fields)).digest()[:DEVICE_BYTES]
 
 
 def _draws(

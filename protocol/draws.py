@@ -12,12 +12,11 @@ known-answer tests pin all three.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import os
 from collections.abc import Callable
 from typing import Protocol
 
+from .digests import HMAC, sha256
 from .exact import SCALE
 
 DERIVATION = "deniable/1"
@@ -85,7 +84,7 @@ class KeyedDraws(_Stream):
 
     def __init__(self, secret: bytes, *fields: bytes) -> None:
         message = length_prefixed(DERIVATION.encode(), *fields)
-        super().__init__(_blocks(hmac.new(secret, message, hashlib.sha512)))
+        super().__init__(_blocks(HMAC(secret, message)))
 
 
 class PublicDraws(_Stream):
@@ -103,7 +102,7 @@ class PublicDraws(_Stream):
 
     def __init__(self, *fields: bytes) -> None:
         message = length_prefixed(DERIVATION.encode(), *fields)
-        super().__init__(_blocks(hashlib.sha256(message)))
+        super().__init__(_blocks(sha256(message)))
 
 
 class FreshDraws(_Stream):
@@ -120,7 +119,7 @@ class FreshDraws(_Stream):
 
 
 class _Hash(Protocol):
-    """What hashlib and hmac have in common."""
+    """What hashes and HMACs have in common."""
 
     def copy(self) -> _Hash: ...
     def update(self, data: bytes, /) -> None: ...

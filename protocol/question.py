@@ -8,7 +8,6 @@ is a new spend. min_crowd, grace, owner and expires are outside, for they reveal
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -16,6 +15,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Literal
 
+from .digests import sha256
 from .draws import DERIVATION
 from .errors import ParameterError, ReportError
 from .exact import canonical
@@ -155,7 +155,7 @@ class Question:
     @cached_property
     def hash(self) -> str:
         """The privacy hash, 64 hex digits: SHA-256 of the canonical privacy document."""
-        return hashlib.sha256(canonical_json(self.privacy_document()).encode()).hexdigest()
+        return sha256(canonical_json(self.privacy_document()).encode()).hexdigest()
 
     @property
     def wire_hash(self) -> str:

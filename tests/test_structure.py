@@ -22,6 +22,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
+# The last three are of the standard library of some versions of Python.
+STANDARD = sys.stdlib_module_names | {"_sha2", "_sha256", "_sha512"}
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -199,7 +202,7 @@ def fault(folder: str, found: Import) -> str | None:
         return project_fault(folder, rest.partition(".")[0], found.relative)
     if not found.name:
         return "an import whose name cannot be read here"
-    if top in sys.stdlib_module_names:
+    if top in STANDARD:
         return f"{folder} may not import {top}" if top in rule.banned else None
     if top not in rule.eager | rule.lazy:
         return bare(found) or f"{folder} may not import {top}"
