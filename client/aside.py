@@ -37,8 +37,9 @@ def silence(aside: list[Path]) -> str:
     """Say why the client is silent and what would end it."""
     names = " and ".join(path.name for path in aside)
     return (
-        f"the store was unreadable and was renamed to {names}; put back a copy of it, or delete "
-        "what was renamed to start over with a new secret"
+        f"the store was unreadable and was renamed to {names}; put back its newest copy, though "
+        "what it did since may be spent and reported again, or delete what was renamed to start "
+        "over with a new secret, which spends everything again"
     )
 
 

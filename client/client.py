@@ -204,7 +204,7 @@ class Client:
         """
         try:
             return self._foresee(question, value)
-        except Exception as exc:
+        except BaseException as exc:
             error = _bare(exc)
         del value
         self._raise(error)
@@ -383,7 +383,7 @@ class Client:
             db.close()
             raise
 
-    def _kept(self, act: Callable[..., None], *answer: object) -> Exception | None:
+    def _kept(self, act: Callable[..., None], *answer: object) -> BaseException | None:
         """Record something; return what went wrong, without the frames that held the value."""
         engine = self._engine
         if engine is None:
@@ -394,12 +394,13 @@ class Client:
             act(engine, *answer)
             return None
         except (ParameterError, MissingExtraError) as exc:
-            error: Exception = exc
+            error: BaseException = exc
         except BusyStore as exc:
             engine.refuse("busy")
             error = exc
-        except Exception as exc:
-            self._fail(exc)
+        except BaseException as exc:
+            if not _foreign(exc):
+                self._fail(exc)
             error = exc
         return _bare(error)
 
@@ -451,17 +452,22 @@ class Client:
         try:
             return act(engine)
         except Exception as exc:
+            if _foreign(exc):
+                raise
             self._fail(exc)
             self._raise(exc)
             return otherwise
 
-    def _raise(self, error: Exception) -> None:
-        """Raise a mistake of the app, if it asked for that; a store's fault is none of its."""
+    def _raise(self, error: BaseException) -> None:
+        """Raise a mistake of the app, if it asked for that; a store's fault is none of its.
+
+        What a signal handler of the app raised meanwhile is the app's own, and always raised.
+        """
         mistake = isinstance(error, NoStore) or not isinstance(error, StoreError)
-        if self._strict and mistake:
+        if (self._strict and mistake) or _foreign(error):
             raise error
 
-    def _fail(self, exc: Exception) -> None:
+    def _fail(self, exc: BaseException) -> None:
         """Go silent for good, unless it was only another process that took too long."""
         if isinstance(exc, BusyStore) and self._engine is not None:
             return
@@ -488,7 +494,14 @@ class Client:
         _debug("silent: %s", reason)
 
 
-def _bare(error: Exception) -> Exception:
+def _foreign(error: BaseException) -> bool:
+    """Return whether an error is the app's, raised by a handler of a signal that came meanwhile."""
+    origin = type(error).__module__.partition(".")[0]
+    ours = origin in sys.stdlib_module_names or origin in ("builtins", "deniable", "cryptography")
+    return not isinstance(error, Exception) or origin == "__main__" or not ours
+
+
+def _bare(error: BaseException) -> BaseException:
     """Return an error without the frames that held a value, its causes' included."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)

@@ -84,7 +84,7 @@ class Engine:
         self._refused: Counter[str] = Counter()
         self._no_unsaved = False
         self._sealer = Sealer(survey)
-        self._store = Store(db)
+        self._store = Store(db, setting.consent)
         self._queue = Queue(db, survey.id)
         if db.path is not None and not self._store.on_this_machine(machine_id()):
             raise ClonedStore(
@@ -119,7 +119,7 @@ class Engine:
         if known is not None and not self._recorder.news(answer.now):
             self._note([known])
         elif wait or self._db.path is None:
-            self._note(self._write([answer]))
+            self._note(self._write([replace(answer, begun=self._store.device().begun)]))
         else:
             self._writer.put(replace(answer, begun=self._begun))
 
@@ -128,11 +128,12 @@ class Engine:
         self._here()
         if self._consent == "off":
             return
+        begun = self._store.device().begun
         good: list[Answer] = []
         mistake: ParameterError | None = None
         for pair in _every(answers):
             try:
-                good.append(self._read(*_two(pair)))
+                good.append(replace(self._read(*_two(pair)), begun=begun))
             except ParameterError as exc:
                 mistake = mistake or exc
         if good:
@@ -185,8 +186,8 @@ class Engine:
         """Store the person's yes and begin to send what is recorded from now on."""
         self._here()
         self._writer.drain(_JOIN_SECONDS)
+        self._save_no()
         self._store.decide("on", self._clock())
-        self._no_unsaved = False
         self._begun = self._store.device().begun
         self._obey("on")
         return True
@@ -197,6 +198,7 @@ class Engine:
         self._no_unsaved = True
         self._obey("off")
         self._save_no()
+        self._transport.abandon()  # what got leave to travel before the no was stored
         return True
 
     def status(self) -> Status:
@@ -234,10 +236,11 @@ class Engine:
 
     def _write(self, answers: list[Answer]) -> list[Outcome]:
         """Store answers, and what has to follow from it."""
-        added = self._recorder.decide_defaults(self._clock())
         outcomes = self._recorder.record(answers)
         if "full" in outcomes and self._outbox.drop_closed():
-            outcomes = self._recorder.record(answers)
+            again = iter(self._recorder.record([answers[i] for i in _full(outcomes)]))
+            outcomes = [next(again) if outcome == "full" else outcome for outcome in outcomes]
+        added = self._recorder.decide_defaults(self._clock())  # after answers of the past period
         self._follow()
         if added or "queued" in outcomes:
             self._next_step()
@@ -366,6 +369,10 @@ class Engine:
                 self._store.count(counts)
             self._refused.subtract(counts)
             self._refused = +self._refused
+
+
+def _full(outcomes: list[Outcome]) -> list[int]:
+    return [index for index, outcome in enumerate(outcomes) if outcome == "full"]
 
 
 def _every(answers: Iterable[object]) -> list[object]:

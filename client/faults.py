@@ -52,5 +52,5 @@ def fault(error: sqlite3.Error) -> StoreError:
     if primary in _BUSY:
         return BusyStore("another process is writing to the store; try again")
     if primary in _UNREADABLE:
-        return UnreadableStore("the store is damaged; put back a copy of it")
+        return UnreadableStore("the store is damaged")
     return StoreError(_WORDS.get(name) or _WORDS.get(primary) or f"the store failed ({name})")

@@ -48,12 +48,14 @@ class Journal:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    def answered(self, question: Question, period: str) -> bool:
-        """Return whether the question was answered in the period."""
-        sql = """SELECT 1 FROM answered JOIN ledger USING (number)
-            WHERE survey = ? AND question = ? AND version = ? AND period = ?"""
+    def answered(self, question: Question, period: Period) -> bool:
+        """Return whether the question was answered in the period, or may have been."""
+        sql = """SELECT through >= ? OR EXISTS
+            (SELECT 1 FROM answered WHERE answered.number = ledger.number AND period = ?)
+            FROM ledger WHERE survey = ? AND question = ? AND version = ?"""
         key = (question.survey, question.id, question.version)
-        return bool(self._db.rows(sql, *key, period))
+        end = to_seconds(period.end)
+        return any(found for (found,) in self._db.rows(sql, end, period.key, *key))
 
     def mark(self, question: Question, period: Period, *, waits: bool) -> None:
         """Note that the question has had its one answer in the period."""
@@ -84,19 +86,21 @@ class Journal:
     def trim(self, now: datetime) -> None:
         """Forget the oldest entries of closed periods, beyond the last :data:`MOST`; a transaction.
 
-        Such a period cannot be answered again, for the clock is held if it goes back to it.
+        The ledger keeps up to where a question was forgotten: none of those periods is answered
+        again, whatever the clock shows or a later survey says of its grace.
         """
-        closed, latest = "state IS NOT NULL AND closes <= ?", to_seconds(now - BEHIND)
-        ((count,),) = self._db.rows(
-            f"SELECT count(*) FROM answered WHERE {closed}",  # noqa: S608
-            latest,
-        )
-        if count > MOST:
-            with self._db.transaction():
-                self._db.write(
-                    f"""DELETE FROM answered WHERE (number, period) IN
-                    (SELECT number, period FROM answered WHERE {closed}
-                    ORDER BY closes LIMIT ?)""",  # noqa: S608
-                    latest,
-                    count - MOST,
-                )
+        closed = "state IS NOT NULL AND closes <= ? AND period <> 'once'"
+        latest = to_seconds(now - BEHIND)
+        sql = f"SELECT count(*) FROM answered WHERE {closed}"  # noqa: S608
+        ((count,),) = self._db.rows(sql, latest)
+        if count <= MOST:
+            return
+        with self._db.transaction():
+            sql = f"""SELECT number, period FROM answered WHERE {closed}
+                ORDER BY closes LIMIT ?"""  # noqa: S608
+            for number, period in self._db.rows(sql, latest, count - MOST):
+                through = to_seconds(parse_period(period).end)
+                sql = "UPDATE ledger SET through = max(through, ?) WHERE number = ?"
+                self._db.write(sql, through, number)
+                sql = "DELETE FROM answered WHERE number = ? AND period = ?"
+                self._db.write(sql, number, period)

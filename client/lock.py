@@ -1,4 +1,4 @@
-"""One uploader per store across processes: a lock that the system frees when its holder dies.
+"""One process at a time makes a store or sends from it: a lock that is free when its holder dies.
 
 On a file of its own beside the store, because closing any handle on an SQLite file would drop
 SQLite's own locks.
@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 
+_PAUSE = 0.005
 
-class UploadLock:
-    """Held by the process that is sending; taken without waiting.
+
+class StoreLock:
+    """Held by the process that is sending, or making the store.
 
     A store in memory (None) is no other process's.
     """
@@ -33,6 +36,15 @@ class UploadLock:
             os.close(handle)
             return False
         self._handle = handle
+        return True
+
+    def acquire_within(self, seconds: float) -> bool:
+        """Take the lock; wait for it so long at most."""
+        until = time.monotonic() + seconds
+        while not self.acquire():
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_PAUSE)
         return True
 
     def release(self) -> None:

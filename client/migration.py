@@ -7,10 +7,10 @@ come through it as they were, and what waited is sent only if there was consent 
 from __future__ import annotations
 
 import sqlite3
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from deniable.protocol.limits import MAX_GRACE_DAYS
-from deniable.protocol.periods import parse_period
+from deniable.protocol.periods import midnight, parse_period
 
 from .faults import UnreadableStore
 from .pacing import to_seconds
@@ -70,11 +70,15 @@ def _from_1(db: sqlite3.Connection) -> None:
     join = "JOIN ledger USING (survey, question, version)"
     if "sealed" in names:
         db.execute(f"INSERT INTO sealed SELECT number, key FROM old_sealed {join}")  # noqa: S608
-    db.execute(
-        f"""INSERT INTO queue SELECT number, period, alone,
-        (SELECT coalesce(consent, mode) <> 'on' FROM device), segment, response, length(response),
-        not_before, closes FROM old_queue {join}"""  # noqa: S608
+    ((consent, day),) = db.execute("SELECT coalesce(consent, mode), consent_on FROM device")
+    found = db.execute(
+        f"""SELECT number, period, alone, segment, response, length(response), not_before,
+        closes FROM old_queue {join}"""  # noqa: S608
     )
+    for number, period, alone, *rest in found.fetchall():
+        local = consent != "on" or (day is not None and not _after(day, period))
+        row = (number, period, alone, local, *rest)
+        db.execute("INSERT INTO queue VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     waits = "(number, period) IN (SELECT number, period FROM queue)"
     found = db.execute(
         f"SELECT number, period, CASE WHEN {waits} THEN NULL ELSE 'gone' END "  # noqa: S608
@@ -92,6 +96,12 @@ def _from_1(db: sqlite3.Connection) -> None:
     for table in names:
         db.execute(f"DROP TABLE old_{table}")
     db.execute("PRAGMA user_version = 2")
+
+
+def _after(day: str, period: str) -> bool:
+    """Return whether a period began after a day, so that its report was recorded after it."""
+    found = parse_period(period)
+    return found.kind != "once" and found.start > midnight(date.fromisoformat(day))
 
 
 def _last_close(period: str) -> datetime:

@@ -20,7 +20,7 @@ from deniable.protocol.draws import FreshDraws
 
 from .bodies import Group, bodies, device_of, grouped
 from .database import Database
-from .lock import UploadLock
+from .lock import StoreLock
 from .pacing import Clock, backoff, later
 from .pending import Queue, Queued
 from .replies import Verdict, judge, trouble
@@ -74,7 +74,7 @@ class Outbox:
         self._transport = transport
         self._clock = clock
         self._thread_turn = threading.Lock()
-        self._process_turn = UploadLock(db.path)
+        self._process_turn = StoreLock(db.path)
 
     def flush(self, *, force: bool, timeout: float | None = None) -> Flushed:
         """Send every parcel that is due, or all that waits, until the collector stops answering.

@@ -99,6 +99,7 @@ class Recorder:
         self._settled: dict[str, tuple[Period, Outcome]] = {}
         self._defaults = [q for q in survey.questions.values() if q.default is not None]
         self.next_defaults: datetime | None = None
+        self._decided_at: datetime | None = None
 
     def question(self, name: object) -> Question:
         """Return the question of a name.
@@ -157,8 +158,10 @@ class Recorder:
         return outcomes
 
     def news(self, now: datetime) -> bool:
-        """Return whether defaults may have to be decided."""
-        return self.next_defaults is not None and now >= self.next_defaults
+        """Return whether defaults may have to be decided: later, or by a clock that went back."""
+        if self.next_defaults is None or self._decided_at is None:
+            return bool(self._defaults)
+        return not self._decided_at <= now < self.next_defaults
 
     def forget(self) -> None:
         """Look into the store again for every question: the person decided something."""
@@ -174,15 +177,14 @@ class Recorder:
 
         Does nothing until another period has ended. Returns whether a report was added.
         """
-        early = self.next_defaults is not None and now < self.next_defaults
-        if early or not self._defaults or not self._store.believes(now):
+        if not self.news(now) or not self._store.believes(now):
             return False
         since = self._store.see(self._defaults, now)
         due = [
             (question, period)
             for question in self._defaults
             for period in due_defaults(question, since[question.id], now)
-            if not self._store.journal.answered(question, period.key) and self._sendable(question)
+            if not self._store.journal.answered(question, period) and self._sendable(question)
         ]
         outcomes: list[Outcome] = []
         if due:
@@ -193,6 +195,7 @@ class Recorder:
                     outcomes.append(self._answer(answer, period))
                 self._store.count({name: outcomes.count(name) for name in {*outcomes} & {"full"}})
         self.next_defaults = min(period_at(q.period, now).end for q in self._defaults)
+        self._decided_at = now
         return "queued" in outcomes
 
     def _unasked(self, answer: Answer) -> Outcome | None:
@@ -281,7 +284,7 @@ class Recorder:
             return "off"
         if answer.begun not in (None, device.begun):
             return "before_consent"
-        if self._store.journal.answered(question, (past or answer.period).key):
+        if self._store.journal.answered(question, past or answer.period):
             return "answered"
         if not self._queue.has_room(_size(question)):
             return "full"

@@ -19,7 +19,8 @@ from deniable.protocol.exact import canonical
 from deniable.protocol.limits import EPSILON_SUM
 
 from . import tables
-from .faults import UnreadableStore, fault
+from .faults import BusyStore, UnreadableStore, fault
+from .lock import StoreLock
 from .migration import UPGRADED, migrate
 from .pacing import day_of, plausible, to_seconds
 from .recognition import MARK, recognize
@@ -135,14 +136,22 @@ def _make(db: sqlite3.Connection, mode: str, ceiling: str, day: int) -> None:
 
 
 def _publish(draft: Path, path: Path) -> None:
-    """Give the draft its name, durably; whoever came first keeps it."""
+    """Give the draft its name, durably; whoever came first keeps it.
+
+    The journal of a store that was deleted would be taken for the new one's.
+    """
+    lock = StoreLock(path)
+    if not lock.acquire_within(PATIENCE):
+        raise BusyStore("another process is making the store; try again")
     try:
-        os.link(draft, path)
-    except FileExistsError:
-        pass
-    except OSError:  # a file system without links
         if not path.exists():
-            draft.rename(path)
+            path.with_name(f"{path.name}-journal").unlink(missing_ok=True)
+            try:
+                os.link(draft, path)
+            except OSError:  # a file system without links
+                draft.rename(path)
+    finally:
+        lock.release()
     if os.name != "nt":
         _sync(path.parent)
 

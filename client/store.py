@@ -29,6 +29,7 @@ from .tables import draw_number
 from .timekeeping import Seen, judge
 
 Consent = Literal["on", "off", "ask"]
+_LEAST: tuple[Consent, ...] = ("off", "ask", "on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +92,26 @@ class Spent:
 
 
 class Store:
-    """The lasting part of a store. Writes need an open transaction, except where said."""
+    """The lasting part of a store. Writes need an open transaction, except where said.
 
-    def __init__(self, db: Database) -> None:
+    Parameters
+    ----------
+    mode : "ask", "on" or "off", optional
+        What the app that opened it asks for. Until the person decides, the less of that and of
+        what the last one asked for holds.
+    """
+
+    def __init__(self, db: Database, mode: Consent | None = None) -> None:
         self._db = db
+        self._mode = mode
         self.journal = Journal(db)
 
     def device(self) -> Device:
         """Return the secret and what the person decided."""
-        sql = """SELECT secret, coalesce(consent, mode), consent_on, mode, ceiling, born, begun,
-            keep_responses FROM device"""
+        sql = """SELECT secret, consent, consent_on, mode, ceiling, born, begun, keep_responses
+            FROM device"""
         ((secret, consent, day, mode, ceiling, born, begun, keep),) = self._db.rows(sql)
+        consent = consent or min(mode, self._mode or mode, key=_LEAST.index)
         least = _decimal(ceiling)
         return Device(secret, consent, day, mode, least, from_seconds(born), begun, bool(keep))
 
@@ -116,9 +126,9 @@ class Store:
                 before = self.device()
                 sql = "UPDATE device SET mode = ?, ceiling = ?"
                 self._db.write(sql, mode, canonical(min(before.ceiling, max_epsilon)))
-                device = self.device()
-                if device.consent == "on" != before.consent:
+                if before.decided_on is None and mode == "on" != before.mode:
                     self._begin(now)
+                device = self.device()
         return device
 
     def decide(self, consent: Literal["on", "off"], now: datetime) -> None:

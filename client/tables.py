@@ -50,7 +50,7 @@ CREATE TABLE ledger (
     number INTEGER PRIMARY KEY, survey TEXT NOT NULL, question TEXT NOT NULL,
     version INTEGER NOT NULL,
     hash TEXT NOT NULL, epsilon TEXT NOT NULL, erased INTEGER NOT NULL DEFAULT 0,
-    about TEXT NOT NULL, answers INTEGER NOT NULL DEFAULT 0,
+    about TEXT NOT NULL, answers INTEGER NOT NULL DEFAULT 0, through INTEGER NOT NULL DEFAULT 0,
     UNIQUE (survey, question, version)
 );
 CREATE TABLE seen (

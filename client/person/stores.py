@@ -19,7 +19,7 @@ from ..faults import NoStore, UnreadableStore
 from ..places import default_folder
 from ..store import Store
 
-DAMAGED = "the store is damaged; put back a copy of it"
+DAMAGED = "the store is damaged; its app sets it aside and says what can be done"
 
 
 class SetAside(StoreError):

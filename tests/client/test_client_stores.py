@@ -342,8 +342,9 @@ def test_the_queue_does_not_tell_the_order_of_answers(start: Any, store: Path) -
         orders.add(tuple(name for (name,) in by_number))
         assert rows(place, "SELECT count(DISTINCT not_before) FROM queue") == [(1,)]
     assert len(orders) > 1
+    start(asked).close()
     for table in ("queue", "answered"):
-        ((sql,),) = rows(place, "SELECT sql FROM sqlite_master WHERE name = ?", table)
+        ((sql,),) = rows(store, "SELECT sql FROM sqlite_master WHERE name = ?", table)
         assert "WITHOUT ROWID" in sql
 
 
