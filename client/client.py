@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
     from deniable.protocol.survey import Survey
 
-    from .engine import Engine, Setting
+    from .engine import Engine
     from .pacing import Clock
+    from .setting import Setting
     from .status import Flushed, Preview, Sent, Status
     from .transport import Transport
 
@@ -346,10 +347,10 @@ class Client:
 
         from deniable.protocol.survey import Survey, load_survey
 
-        from .engine import Setting
         from .environment import veto
         from .pacing import utc_now
         from .places import default_store
+        from .setting import Setting
         from .transport import Transport
 
         loaded = survey if isinstance(survey, Survey) else load_survey(os.fspath(survey))

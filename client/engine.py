@@ -7,24 +7,26 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Literal
 
 from deniable.protocol.errors import ParameterError
-from deniable.protocol.survey import Survey
 
 from . import endings, forks
+from .answers import Answer, Outcome, UnknownQuestion
 from .database import Database
 from .faults import BusyStore, ClonedStore
 from .foresight import foresee
 from .machine import machine_id
 from .outbox import Outbox
-from .pacing import Clock
+from .pairs import every, pair_of
 from .pending import Queue
 from .reasons import REFUSED
-from .recorder import Answer, Outcome, Recorder, UnknownQuestion, expired
+from .recorder import Recorder
 from .sealing import Sealer
+from .setting import Setting
+from .standing import reasons
 from .status import Flushed, Preview, Sent, Status
 from .store import Consent, Device, Store
 from .transport import Carrier
@@ -32,31 +34,7 @@ from .uploader import Uploader
 from .writer import Writer
 
 _JOIN_SECONDS = 0.3
-_PAIRS = "record_many takes a mapping of values by question, or pairs of a question and its value"
 _STATES: dict[str, Literal["on", "local", "off"]] = {"on": "on", "ask": "local", "off": "off"}
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What an app chose.
-
-    Raises
-    ------
-    ParameterError
-        If there is no such consent, or the survey has no such segment.
-    """
-
-    survey: Survey
-    consent: Consent
-    segment: str | None
-    clock: Clock
-
-    def __post_init__(self) -> None:
-        if self.consent not in ("ask", "on", "off"):
-            raise ParameterError('consent must be "ask", "on" or "off"')
-        if self.segment is not None and self.segment not in self.survey.segments:
-            known = ", ".join(self.survey.segments) or "none"
-            raise ParameterError(f"segment must be one of the survey's ({known})")
 
 
 class Engine:
@@ -131,9 +109,9 @@ class Engine:
         begun = self._store.device().begun
         good: list[Answer] = []
         mistake: ParameterError | None = None
-        for pair in _every(answers):
+        for pair in every(answers):
             try:
-                good.append(replace(self._read(*_two(pair)), begun=begun))
+                good.append(replace(self._read(*pair_of(pair)), begun=begun))
             except ParameterError as exc:
                 mistake = mistake or exc
         if good:
@@ -154,7 +132,7 @@ class Engine:
     def sent(self) -> list[Sent]:
         """Return the journal, of all surveys of the store, oldest period first."""
         self._here()
-        lines = {line.number: line for line in self._store.ledger()}
+        lines = {line.number: line for line in self._store.ledger.lines()}
         return [
             Sent(
                 line.survey,
@@ -267,39 +245,23 @@ class Engine:
                 raise self._sealer.fault
 
     def _describe(self, device: Device) -> Status:
+        now = self._clock()
+        believed = self._store.believes(now)
         counts = Counter(self._store.counters())
         counts.update(self._refused)
         sent = counts.pop("sent", 0)
         return Status(
             state=_STATES[device.consent],
-            reason="; ".join(self._reasons(device)),
+            reason="; ".join(
+                reasons(device, self._survey, self._outbox, self._sealer, believed, now)
+            ),
             queued=self._queue.waiting(),
             sent=sent,
             dropped=dict(counts),
-            epsilon_spent=self._store.spent(),
+            epsilon_spent=self._store.ledger.spent(),
             epsilon_ceiling=min(device.ceiling, self._survey.max_epsilon),
             decided_on=device.decided_on,
         )
-
-    def _reasons(self, device: Device) -> Iterator[str]:
-        """Yield why nothing, or less than the app may expect, is recorded or sent."""
-        if device.consent == "off":
-            day = device.decided_on
-            yield f"the answer was no, on {day}" if day else "nobody has said yes yet"
-            return
-        if device.consent == "ask":
-            yield "nobody has said yes yet"
-        elif self._outbox.paused:
-            yield "the collector wants no reports (401 or 403); tried again at the next start"
-        elif self._outbox.trouble:
-            yield f"the last exchange with the collector failed ({self._outbox.trouble})"
-        if self._sealer.fault is not None:
-            yield f"sealed questions are not answered ({self._sealer.fault})"
-        now = self._clock()
-        if not self._store.believes(now):
-            yield "the clock shows a time that cannot be; held until it has gone on for a day"
-        if all(expired(question, now) for question in self._survey.questions.values()):
-            yield "every question has expired"
 
     def before_fork(self) -> None:
         """Come to rest between two transactions."""
@@ -373,19 +335,3 @@ class Engine:
 
 def _full(outcomes: list[Outcome]) -> list[int]:
     return [index for index, outcome in enumerate(outcomes) if outcome == "full"]
-
-
-def _every(answers: Iterable[object]) -> list[object]:
-    """Return all answers of a call; what goes wrong in the app's own iterator is its mistake."""
-    try:
-        return list(answers)
-    except Exception:
-        raise ParameterError(_PAIRS) from None
-
-
-def _two(pair: Any) -> tuple[str, object]:
-    try:
-        name, value = pair
-    except (TypeError, ValueError):
-        raise ParameterError(_PAIRS) from None
-    return name, value

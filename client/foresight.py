@@ -8,7 +8,8 @@ from datetime import timedelta
 from deniable.protocol.derivation import SECRET_BYTES, permanent_response, pseudonym
 from deniable.protocol.report import device_name, report_document, request_document
 
-from .recorder import Answer, Recorder
+from .answers import Answer
+from .recorder import Recorder
 from .status import Preview
 from .store import Device
 

@@ -8,74 +8,22 @@ representation; only what the mechanism made of it is kept.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Literal
 
 from deniable.protocol.derivation import instantaneous_response, permanent_response
-from deniable.protocol.errors import ParameterError
 from deniable.protocol.exact import total
-from deniable.protocol.limits import EPSILON_MAX, EPSILON_MIN, MAX_K, MAX_RESPONSE_BYTES
-from deniable.protocol.periods import ONCE, Period, midnight, period_at
+from deniable.protocol.periods import ONCE, Period, period_at
 from deniable.protocol.question import Question
 from deniable.protocol.response import Response, Wire
 from deniable.protocol.survey import Survey
 
+from .answers import LASTING, Answer, Outcome, UnknownQuestion
+from .bounds import expired, size, within_limits
 from .database import Database
 from .pacing import SPREAD, departure, due_defaults
 from .pending import Queue, Queued
 from .sealing import Sealer
 from .store import Device, Store
-
-Outcome = Literal[
-    "queued",
-    "answered",
-    "off",
-    "before_consent",
-    "expired",
-    "ceiling",
-    "changed",
-    "erased",
-    "limits",
-    "clock",
-    "full",
-    "cannot_seal",
-]
-"""What became of an answer. "answered": the period has its answer, the first one counts. "off": the
-person said no. The others are names of :data:`~deniable.client.reasons.REFUSED`."""
-
-_LASTING: frozenset[Outcome] = frozenset({"queued", "answered", "expired", "ceiling", "changed"})
-_LASTING |= {"erased", "limits", "cannot_seal"}
-"""Outcomes that stay what they are until the period ends or the person decides otherwise."""
-
-
-ROW_BYTES = 128
-"""Of a report that waits, besides its response."""
-
-
-class UnknownQuestion(ParameterError):
-    """The survey has no question of this name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One answer to be randomized, and the moment at which it was given.
-
-    Attributes
-    ----------
-    begun : int or None
-        How often sending had begun when it was given, if it waited for the disk since.
-    """
-
-    question: Question
-    symbol: int = field(repr=False)
-    now: datetime
-    begun: int | None = None
-
-    @property
-    def period(self) -> Period:
-        """The period it belongs to."""
-        return period_at(self.question.period, self.now)
 
 
 class Recorder:
@@ -153,7 +101,7 @@ class Recorder:
                 for answer, outcome in zip(wanted, early, strict=True):
                     outcomes.append(outcome or self._answer(answer))
         for answer, outcome in zip(wanted, outcomes, strict=True):
-            if outcome in _LASTING:
+            if outcome in LASTING:
                 self._settled[answer.question.id] = (answer.period, outcome)
         return outcomes
 
@@ -214,14 +162,14 @@ class Recorder:
         refusal = self._refusal(answer, device, period)
         if refusal is not None or device.secret is None:
             return refusal or "off"
-        if self._store.line(question) is None:
-            self._store.spend(question)
+        if self._store.ledger.line(question) is None:
+            self._store.ledger.spend(question)
         permanent = permanent_response(device.secret, question, answer.symbol)
         self._store.journal.mark(question, period, waits=permanent is not None)
         if permanent is not None:
             wire, key = self.sent_form(question, period, permanent)
             if key is not None:
-                self._store.note_sealed(question, key)
+                self._store.ledger.note_sealed(question, key)
             report = Queued(
                 period.key,
                 question.id,
@@ -233,7 +181,7 @@ class Recorder:
                 wire,
             )
             leaves = self._departure(report, question, period, now, device)
-            self._queue.add(report, _size(question), leaves, question.closes(period))
+            self._queue.add(report, size(question), leaves, question.closes(period))
         return "queued"
 
     def _departure(
@@ -286,33 +234,15 @@ class Recorder:
             return "before_consent"
         if self._store.journal.answered(question, past or answer.period):
             return "answered"
-        if not self._queue.has_room(_size(question)):
+        if not self._queue.has_room(size(question)):
             return "full"
-        line = self._store.line(question)
+        line = self._store.ledger.line(question)
         if line is not None:
             digits, erased = line
             return "changed" if digits != question.hash else "erased" if erased else None
         if not within_limits(question):
             return "limits"
         ceiling = min(device.ceiling, self._survey.max_epsilon)
-        return "ceiling" if total((self._store.spent(), question.epsilon)) > ceiling else None
-
-
-def _size(question: Question) -> int:
-    """Return the most bytes that a response to the question has in the queue."""
-    return ROW_BYTES + 2 * question.mechanism.shape.size
-
-
-def expired(question: Question, now: datetime) -> bool:
-    """Return whether the last day on which the question is asked is over."""
-    return now >= midnight(question.expires + timedelta(days=1))
-
-
-def within_limits(question: Question) -> bool:
-    """Return whether a device may answer, whatever the survey says."""
-    mechanism = question.mechanism
-    return (
-        mechanism.k <= MAX_K
-        and mechanism.shape.size <= MAX_RESPONSE_BYTES
-        and EPSILON_MIN <= question.epsilon <= EPSILON_MAX
-    )
+        return (
+            "ceiling" if total((self._store.ledger.spent(), question.epsilon)) > ceiling else None
+        )

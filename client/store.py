@@ -1,31 +1,27 @@
-"""What a device keeps for ever: its secret, its person's decision, what it spent and answered.
+"""What a device keeps: its secret, its person's decision, what it knows of time and of failures.
 
-What must never change: no method takes a true value, nothing here draws a secret except a new
-store and a person who says yes after an erasure, and what is spent stays spent.
+What must never change: no method takes a true value, and nothing here draws a secret except a new
+store and a person who says yes after an erasure.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
-from typing import Any, Literal
+from decimal import Decimal
+from typing import Literal
 
 from deniable.protocol.derivation import SECRET_BYTES
-from deniable.protocol.exact import canonical, total
-from deniable.protocol.mechanisms import FrequencyOracle
+from deniable.protocol.exact import canonical
 from deniable.protocol.question import Question
 
 from . import machine
 from .database import Database
-from .faults import UnreadableStore
 from .journal import Journal
+from .ledger import Ledger, decimal
 from .pacing import day_of, from_seconds, to_seconds
-from .tables import draw_number
 from .timekeeping import Seen, judge
 
 Consent = Literal["on", "off", "ask"]
@@ -66,31 +62,6 @@ class Device:
     keep_responses: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """One line of the ledger: a question version that was answered, and its price.
-
-    Attributes
-    ----------
-    number : int
-        By which the journal and the queue name it.
-    about : dict
-        What the person is told of the question; empty if it was answered by an old version.
-    answers : int
-        Periods in which it was answered.
-    """
-
-    survey: str
-    question: str
-    version: int
-    number: int
-    hash: str
-    epsilon: Decimal
-    erased: bool
-    about: Mapping[str, Any]
-    answers: int
-
-
 class Store:
     """The lasting part of a store. Writes need an open transaction, except where said.
 
@@ -105,6 +76,7 @@ class Store:
         self._db = db
         self._mode = mode
         self.journal = Journal(db)
+        self.ledger = Ledger(db)
 
     def device(self) -> Device:
         """Return the secret and what the person decided."""
@@ -112,7 +84,7 @@ class Store:
             FROM device"""
         ((secret, consent, day, mode, ceiling, born, begun, keep),) = self._db.rows(sql)
         consent = consent or min(mode, self._mode or mode, key=_LEAST.index)
-        least = _decimal(ceiling)
+        least = decimal(ceiling)
         return Device(secret, consent, day, mode, least, from_seconds(born), begun, bool(keep))
 
     def greet(self, mode: str, max_epsilon: Decimal, now: datetime) -> Device:
@@ -241,50 +213,6 @@ class Store:
             sql = "UPDATE device SET failures = ?, resume = ?"
             self._db.write(sql, failures, _seconds(resume))
 
-    def ledger(self) -> list[Spent]:
-        """Return every question version ever answered, of all surveys, erased ones included."""
-        sql = """SELECT survey, question, version, number, hash, epsilon, erased, about, answers
-            FROM ledger ORDER BY survey, question, version"""
-        return [
-            Spent(
-                name, question, version, number, digits, _decimal(text), bool(gone), _told(told), n
-            )
-            for name, question, version, number, digits, text, gone, told, n in self._db.rows(sql)
-        ]
-
-    def line(self, question: Question) -> tuple[str, bool] | None:
-        """Return (hash, erased) of a question version in the ledger; None if it is not there."""
-        sql = "SELECT hash, erased FROM ledger WHERE survey = ? AND question = ? AND version = ?"
-        for digits, erased in self._db.rows(sql, *_key(question)):
-            return digits, bool(erased)
-        return None
-
-    def spent(self) -> Decimal:
-        """Return the sum of the ledger's epsilons."""
-        return total(_decimal(text) for (text,) in self._db.rows("SELECT epsilon FROM ledger"))
-
-    def spend(self, question: Question) -> None:
-        """Write a question version into the ledger."""
-        self._db.write(
-            """INSERT INTO ledger (survey, question, version, number, hash, epsilon, about)
-            VALUES (?, ?, ?, ?, ?, ?, ?)""",
-            *_key(question),
-            draw_number({number for (number,) in self._db.rows("SELECT number FROM ledger")}),
-            question.hash,
-            canonical(question.epsilon),
-            json.dumps(about(question), ensure_ascii=False),
-        )
-
-    def note_sealed(self, question: Question, key: str) -> None:
-        """Note for which of the analyst's keys the answers to a question are sealed now."""
-        sql = """INSERT OR REPLACE INTO sealed
-            SELECT number, ? FROM ledger WHERE survey = ? AND question = ? AND version = ?"""
-        self._db.write(sql, key, *_key(question))
-
-    def sealed(self) -> dict[int, str]:
-        """Return the id of the key by the number of every sealed question."""
-        return dict(self._db.rows("SELECT number, key FROM sealed"))
-
     def see(self, questions: Iterable[Question], now: datetime) -> dict[str, datetime]:
         """Return since when each question is known, new ones from now; a transaction."""
         wanted = list(questions)
@@ -321,25 +249,6 @@ class Store:
         return int(count)
 
 
-def about(question: Question) -> dict[str, Any]:
-    """Return what the person is told of a question: never its values."""
-    mechanism = question.mechanism
-    first = question.epsilon_first
-    support = {}
-    if isinstance(mechanism, FrequencyOracle):
-        support = {"p": round(float(mechanism.p), 6), "q": round(float(mechanism.q), 6)}
-    return {
-        "ask": question.ask,
-        "type": question.type,
-        "period": question.period,
-        "mechanism": mechanism.name,
-        "k": mechanism.k,
-        "classes": mechanism.classes,
-        "epsilon_first": None if first is None else canonical(first),
-        **support,
-    }
-
-
 def _key(question: Question) -> tuple[str, str, int]:
     return question.survey, question.id, question.version
 
@@ -350,21 +259,3 @@ def _moment(seconds: int | None) -> datetime | None:
 
 def _seconds(moment: datetime | None) -> int | None:
     return None if moment is None else to_seconds(moment)
-
-
-def _told(text: object) -> dict[str, Any]:
-    """Read what the person is told; a note that nobody can read is none."""
-    with suppress(TypeError, ValueError):
-        told = json.loads(text)  # type: ignore[arg-type]
-        return told if isinstance(told, dict) else {}
-    return {}
-
-
-def _decimal(text: object) -> Decimal:
-    try:
-        number = Decimal(str(text))
-    except InvalidOperation:
-        number = Decimal("NaN")
-    if not number.is_finite():
-        raise UnreadableStore("the store holds an epsilon that is no number")
-    return number

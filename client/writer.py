@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from .recorder import Answer
+from .answers import Answer
 
 IDLE_SECONDS = 2.0
 """How long the thread waits for another answer before it ends."""

@@ -22,7 +22,7 @@ def say_yes(store: Store, now: datetime) -> str:
         said.append(
             "it was made on another machine and is this one's from now on; delete its copy there"
         )
-    if erased := sum(line.erased for line in store.ledger()):
+    if erased := sum(line.erased for line in store.ledger.lines()):
         said.append(silent_for_good(erased))
     return "; ".join(said)
 

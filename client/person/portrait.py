@@ -15,10 +15,11 @@ from deniable.protocol.exact import canonical, total
 from deniable.protocol.periods import parse_period
 
 from ..database import Database
+from ..ledger import Spent
 from ..machine import machine_id
 from ..pacing import to_seconds
 from ..pending import Queue
-from ..store import Device, Spent, Store
+from ..store import Device, Store
 
 STATES = {"on": "on", "ask": "local", "off": "off"}
 UNIT = "of one device, from all its reports about one unchanging answer"
@@ -72,7 +73,7 @@ def moment_text(moment: datetime) -> str:
 
 def surveys(store: Store) -> list[str]:
     """Return the surveys of which anything was answered."""
-    return sorted({line.survey for line in store.ledger()})
+    return sorted({line.survey for line in store.ledger.lines()})
 
 
 def _departure(store: Store, db: Database) -> datetime | None:
@@ -102,7 +103,7 @@ def _reasons(store: Store, device: Device, clone: bool) -> Iterator[str]:
 
 def _questions(store: Store) -> list[dict[str, Any]]:
     last = {entry.number: entry.period for entry in store.journal.entries()}
-    sealed = store.sealed()
+    sealed = store.ledger.sealed()
     return [
         {
             **_name(line),
@@ -113,13 +114,13 @@ def _questions(store: Store) -> list[dict[str, Any]]:
             "sealed_for": sealed.get(line.number),
             "about": dict(line.about),
         }
-        for line in store.ledger()
+        for line in store.ledger.lines()
     ]
 
 
 def _journal(store: Store) -> Iterator[dict[str, Any]]:
     """Yield what became of every answer, newest period first."""
-    lines = {line.number: line for line in store.ledger()}  # by name
+    lines = {line.number: line for line in store.ledger.lines()}  # by name
     order = list(lines)
     entries = [entry for entry in store.journal.entries() if entry.number in lines]
     entries.sort(key=lambda entry: order.index(entry.number))

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from deniable.protocol.response import Wire
 
+from ..answers import Answer
 from ..database import Database
-from ..engine import Engine, Setting
-from ..recorder import Answer
+from ..engine import Engine
+from ..setting import Setting
 from ..transport import Carrier
 
 

@@ -3,15 +3,17 @@
  */
 
 import { believed } from "./clock.js";
+import { Consent } from "./consent.js";
 import { BusyStore, DeniableError, StoreError } from "./errors.js";
 import { Outbox } from "./outbox.js";
 import { Recorder } from "./recorder.js";
 import { describe, silent } from "./status.js";
 import {
-  count, erase, forgetUnconsented, isErased, lowerCeiling, sayNo, sayYes, secretOf, Store,
+  begun, count, erase, forgetUnconsented, isErased, lowerCeiling, sayNo, sayYes, secretOf, Store,
 } from "./store.js";
 import { encoded, readSurvey } from "./survey.js";
 import { Transport } from "./transport.js";
+import { Turns } from "./turns.js";
 import { Uploader } from "./uploader.js";
 import { veto } from "./vetoes.js";
 
@@ -33,13 +35,16 @@ import { veto } from "./vetoes.js";
 /** Answers a survey's questions for one device, so that nobody learns an answer for sure. */
 export class Client {
   #strict = false;
-  #mode = "ask";
   #background = true;
-  #veto = null;
   #reason = "";
   #clock = Date.now;
   #counts = {};
-  #decision = null;
+  #consent = new Consent("off", null);
+  #store = null;
+  /** What changes the store does so in the order of the calls, however soon they follow. */
+  #turns = new Turns();
+  /** What a yes that is not stored yet will make of the store's `begun`. */
+  #beginning = null;
   /** Survey, store, recorder, transport, outbox, uploader; null once there is a reason for silence. */
   #parts = null;
 
@@ -61,14 +66,16 @@ export class Client {
    * @returns {Promise<void>} when the report is durable
    */
   async record(question, value) {
-    await this.#guarded(async (parts) => {
-      const known = parts.survey.questions.get(question);
-      const symbol = this.#encoded(parts.survey, known, question, value);
+    await this.#guarded(async ({ survey, recorder }) => {
+      const known = survey.questions.get(question);
+      const symbol = this.#encoded(survey, known, question, value);
+      const [now, called] = [this.#clock(), this.#begun()];
       const outcome = await this.#changing(async (state, consent) => {
-        const now = this.#clock();
+        if (begun(state) !== (await called)) return "before_consent";
         if (!believed(state.clock, now)) return "clock";
-        await parts.recorder.decideDefaults(state, now, consent === "on");
-        return parts.recorder.record(state, known, symbol, now, consent === "on");
+        const recorded = await recorder.record(state, known, symbol, now, consent === "on");
+        await recorder.decideDefaults(state, now, consent === "on");
+        return recorded;
       });
       if (!["queued", "answered", "off"].includes(outcome)) this.#refuse(outcome);
       if (outcome === "queued") this.#wake();
@@ -98,9 +105,20 @@ export class Client {
    * @returns {Promise<boolean>} whether it was stored
    */
   async optIn() {
-    const stored = await this.#guarded(async (parts) => {
-      await parts.store.change((state) => sayYes(state, this.#clock(), this.#consent(state) === "on"));
-      this.#decision = null;
+    const told = this.#consent.yes();
+    const stored = await this.#guarded(async ({ store }) => {
+      const now = this.#clock();
+      const beginning = this.#turns.run(() => store.change((state) => {
+        sayYes(state, now, this.#consent.in(state) === "on");
+        return begun(state);
+      }));
+      this.#beginning = beginning;
+      try {
+        await beginning;
+      } finally {
+        if (this.#beginning === beginning) this.#beginning = null;
+      }
+      this.#consent.stored(told);
       this.#wake();
       return true;
     });
@@ -108,7 +126,8 @@ export class Client {
   }
 
   /**
-   * Store that the person said no: what waits is erased. This client obeys all the same.
+   * Store that the person said no: what waits is erased. This client obeys all the same, and a
+   * later call tries again.
    * @returns {Promise<boolean>} whether it was stored
    */
   optOut() {
@@ -126,8 +145,9 @@ export class Client {
   /** @returns {Promise<import("./status.js").Status>} what the client does, did, and why not */
   async status() {
     const found = await this.#guarded(async (parts) => {
-      const state = this.#veto === null ? await parts.store.read() : null;
-      return describe(parts, state, this.#consent(state), this.#veto, this.#counts);
+      const state = this.#consent.veto === null ? await parts.store.read() : null;
+      const consent = this.#consent.in(state);
+      return describe(parts, state, consent, this.#consent.reason(state), this.#counts);
     });
     return found ?? silent(this.#reason);
   }
@@ -143,54 +163,55 @@ export class Client {
 
   async #open({ survey: source, url, store: storage, consent = "ask", segment = null, appKey = null, ...rest }) {
     const { background = true, clock = Date.now, environment = globalThis.process?.env ?? {} } = rest;
+    this.#clock = clock;
+    this.#store = new Store(storage);
     if (!["off", "ask", "on"].includes(consent)) throw new DeniableError('consent: must be "off", "ask" or "on"');
     const survey = await readSurvey(source);
     if (segment !== null && !survey.segments.includes(segment)) {
       throw new DeniableError(`segment: must be one of the survey's (${survey.segments.join(", ") || "none"})`);
     }
     const transport = new Transport(url, appKey);
-    const store = new Store(storage, survey.maxEpsilon);
+    const store = this.#store;
     const recorder = new Recorder(survey, segment);
-    const consented = (state) => this.#consent(state) === "on";
+    const consented = (state) => this.#consent.in(state) === "on";
     const outbox = new Outbox(survey.id, store, transport, clock, consented);
     const uploader = new Uploader(() => this.#round());
-    this.#mode = consent;
-    this.#clock = clock;
+    this.#consent = new Consent(consent, veto(environment, globalThis.navigator));
     this.#background = background;
-    this.#veto = veto(environment, globalThis.navigator);
     this.#parts = { survey, store, recorder, transport, outbox, uploader };
     if ((await this.#prepare()) === "on") this.#wake();
   }
 
-  /** What holds now: the person's decision, or else what the app asked for. */
-  #consent(state) {
-    if (this.#veto !== null || this.#decision === "off") return "off";
-    const chosen = state?.consent ?? this.#mode;
-    return chosen === "ask" ? "local" : chosen;
-  }
-
   /** Bring the store up to date; a client that is off makes none and changes none. */
   async #prepare() {
+    const [{ recorder }, now] = [this.#parts, this.#clock()];
     return this.#changing(async (state, consent) => {
-      lowerCeiling(state, this.#parts.survey.maxEpsilon);
       if (consent === "on") forgetUnconsented(state);
       if (!isErased(state)) secretOf(state);
-      const now = this.#clock();
-      if (believed(state.clock, now)) await this.#parts.recorder.decideDefaults(state, now, consent === "on");
+      if (believed(state.clock, now)) await recorder.decideDefaults(state, now, consent === "on");
       for (const [name, n] of Object.entries(this.#counts)) count(state, name, n);
       this.#counts = {};
       return consent;
     });
   }
 
-  /** Change the store under what holds now; a client that is off does not touch it. */
-  async #changing(change) {
-    const { store } = this.#parts;
-    if (this.#veto !== null || this.#consent(await store.read()) === "off") return "off";
-    return store.change((state) => {
-      const consent = this.#consent(state);
-      return consent === "off" ? "off" : change(state, consent);
+  /** Change the store, in turn, under what holds then; a client that is off does not touch it. */
+  #changing(change) {
+    const { store, survey } = this.#parts;
+    return this.#turns.run(async () => {
+      if (!this.#consent.open || this.#consent.in(await store.read()) === "off") return "off";
+      return store.change((state) => {
+        const consent = this.#consent.in(state);
+        if (consent === "off") return "off";
+        lowerCeiling(state, survey.maxEpsilon);
+        return change(state, consent);
+      });
     });
+  }
+
+  /** How often sending had begun at this call, by the store or a yes on its way there; null if unknown. */
+  #begun() {
+    return (this.#beginning ?? this.#store.read().then(begun)).catch(() => null);
   }
 
   #encoded(survey, known, question, value) {
@@ -213,22 +234,23 @@ export class Client {
     this.#counts[reason] = (this.#counts[reason] ?? 0) + 1;
   }
 
-  /** Obey a no at once, and store it. */
+  /** Obey a no at once, and store it if that is possible: also one of a client that is silent. */
   async #refusing(say) {
-    this.#decision = "off";
+    const told = this.#consent.no();
     this.#parts?.uploader.stop();
     this.#parts?.transport.abandon();
-    const stored = await this.#guarded(async ({ store }) => {
-      await store.change((state) => say(state, this.#clock()));
-      this.#decision = null;
-      return true;
-    });
-    return stored === true;
+    try {
+      const now = this.#clock();
+      await this.#turns.run(() => this.#store.change((state) => say(state, now), { anew: true }));
+    } catch {
+      return false;
+    }
+    this.#consent.stored(told);
+    return true;
   }
 
   #wake() {
-    const wanted = this.#background && this.#veto === null && this.#decision === null;
-    if (wanted && !this.#parts.outbox.paused) this.#parts.uploader.wake();
+    if (this.#background && this.#consent.open && !this.#parts.outbox.paused) this.#parts.uploader.wake();
   }
 
   /** One look of the uploader at what is due. */

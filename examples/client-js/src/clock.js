@@ -7,7 +7,9 @@
 import { DAY } from "./periods.js";
 
 const AHEAD = 366 * DAY;
-const BEHIND = 600_000; // clocks are corrected, and answers stored late
+
+/** How far back a clock may go: clocks are corrected, and answers stored late. */
+export const BEHIND = 600_000;
 const CONSISTENT = DAY;
 
 /**

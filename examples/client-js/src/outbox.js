@@ -3,18 +3,20 @@
  *
  * What must never change: a request holds reports of one period and one pseudonym; a report leaves
  * the queue only when the collector has accounted for it, or it can never count again; one that
- * was recorded without consent is never sent.
+ * was recorded without consent is never sent; one client of a store sends at a time.
  */
 
 import { bodies } from "./bodies.js";
+import { base64url } from "./bytes.js";
 import { believed } from "./clock.js";
 import { deviceName } from "./derivation.js";
 import { freshDraws } from "./draws.js";
 import { backoff, later } from "./pacing.js";
 import { judge, trouble } from "./replies.js";
 import { Turns } from "./turns.js";
-import { count, isSame, secretOf } from "./store.js";
+import { begun, count, isSame, secretOf } from "./store.js";
 
+const TURN = 45_000; // longer than an exchange may take; then whoever held it was killed
 const NOTHING = { sent: 0, dropped: 0, tried: false, failed: false };
 
 /** Sends what is due to one collector. */
@@ -22,6 +24,7 @@ export class Outbox {
   paused = false;
   trouble = "";
   #turns = new Turns();
+  #name = base64url(crypto.getRandomValues(new Uint8Array(16)));
 
   /**
    * @param {string} survey
@@ -81,7 +84,8 @@ export class Outbox {
 
   /** When the next report may leave. @param {import("./store.js").State} state @returns {number} */
   nextDeparture(state) {
-    return Math.max(state.pause.resume, Math.min(...this.#mine(state).map((report) => report.notBefore)));
+    const free = this.#isTaken(state) ? state.sending.until : 0;
+    return Math.max(free, state.pause.resume, Math.min(...this.#mine(state).map((report) => report.notBefore)));
   }
 
   /** @param {import("./store.js").State} state @returns {import("./store.js").Queued[]} */
@@ -95,12 +99,18 @@ export class Outbox {
     return before - state.queue.length;
   }
 
-  /** One of the parcels that are due, at random; none unless the person said yes. */
+  /** Whether another client of the store is sending. */
+  #isTaken({ sending }) {
+    const left = (sending?.until ?? 0) - this.clock();
+    return sending?.by !== this.#name && left > 0 && left <= TURN;
+  }
+
+  /** One of the parcels that are due, at random, and the turn to send; none unless the person said yes. */
   #next(force, tried) {
     const ticket = this.transport.ticket(); // before the decision is read
     return this.store.change(async (state) => {
       const now = this.clock();
-      if (!this.consented(state) || !believed(state.clock, now)) return null;
+      if (!this.consented(state) || !believed(state.clock, now) || this.#isTaken(state)) return null;
       const due = this.#mine(state).filter((report) => force || Math.max(report.notBefore, state.pause.resume) <= now);
       const groups = [...new Set(due.map(groupOf))].filter((group) => !tried.has(group));
       if (groups.length === 0) return null;
@@ -109,15 +119,26 @@ export class Outbox {
       const { period, alone, question, version } = reports[0];
       const own = alone ? [question, version] : null;
       const device = await deviceName(secretOf(state), this.survey, period, own);
-      return { group, period, device, reports, ticket };
+      state.sending = { by: this.#name, until: now + TURN };
+      return { group, period, device, reports, ticket, begun: begun(state) };
     });
   }
 
-  async #deliver({ period, device, reports, ticket }, total, until) {
+  async #deliver(parcel, total, until) {
     total.tried = true;
+    try {
+      await this.#send(parcel, total, until);
+    } finally {
+      await this.store.change((state) => {
+        if (state.sending?.by === this.#name) state.sending = null;
+      });
+    }
+  }
+
+  async #send({ period, device, reports, ticket, begun: agreed }, total, until) {
     for (const [shared, body] of bodies({ survey: this.survey, period, device }, reports)) {
+      if (until <= Date.now() || !(await this.#mayLeave(shared, agreed))) return;
       const left = until - Date.now();
-      if (left <= 0) return;
       const reply = await this.transport.post(body, ticket, left);
       const verdict = judge(reply, shared.length, this.clock());
       this.trouble = trouble(reply, verdict);
@@ -129,6 +150,16 @@ export class Outbox {
       this.paused = false;
       await this.#settle(verdict, shared, total);
     }
+  }
+
+  /** Whether consent is what it was, the reports still wait, and it is still this client's turn. */
+  #mayLeave(reports, agreed) {
+    return this.store.change((state) => {
+      const { sending, queue } = state;
+      if (!this.consented(state) || begun(state) !== agreed || sending?.by !== this.#name) return false;
+      sending.until = this.clock() + TURN;
+      return reports.every((report) => queue.some((other) => isSame(other, report)));
+    });
   }
 
   /** Let nobody who uses the store try again too soon. */

@@ -4,12 +4,13 @@
  * What must never change: a true value is a local variable here and nothing else.
  */
 
+import { BEHIND } from "./clock.js";
 import { scaled } from "./decimals.js";
 import { instantaneousResponse, permanentResponse } from "./derivation.js";
 import { pack } from "./mechanisms.js";
 import { departure, departureWindow, dueDefaults } from "./pacing.js";
 import { closes, DAY, expiry, periodAt } from "./periods.js";
-import { isErased, isSame, secretOf, spent } from "./store.js";
+import { isAnswered, isErased, lineOf, secretOf, spent, trimMarks } from "./store.js";
 import { encoded } from "./survey.js";
 
 /** Turns answers into reports, once for each question and period. */
@@ -38,7 +39,7 @@ export class Recorder {
     for (const question of this.survey.questions.values()) {
       if (question.default === null) continue;
       const key = `${this.survey.id} ${question.id} ${question.version}`;
-      state.since[key] ??= now;
+      if (!(state.since[key] <= now + BEHIND)) state.since[key] = now; // new, or the clock was set back
       for (const period of dueDefaults(question, state.since[key], now)) {
         await this.#answer(state, question, period, encoded(question, question.default), now, consented);
       }
@@ -54,13 +55,12 @@ export class Recorder {
   async #answer(state, question, period, symbol, now, consented) {
     const mark = { survey: this.survey.id, question: question.id, version: question.version, period: period.key };
     if (isErased(state)) return "erased";
-    if (state.answered.some((other) => isSame(other, mark))) return "answered";
+    if (isAnswered(state, mark)) return "answered";
     const refusal = this.#spend(state, question);
     if (refusal !== null) return refusal;
     const permanent = await permanentResponse(secretOf(state), question, symbol);
     const response = pack(question.mechanism, await instantaneousResponse(question, permanent));
-    const lastYear = String(new Date(now).getUTCFullYear() - 1);
-    state.answered = state.answered.filter((other) => other.period >= lastYear);
+    trimMarks(state, String(new Date(now).getUTCFullYear() - 1));
     state.answered.push(mark);
     state.queue.push(await this.#report(state, question, period, response, now, consented));
     return "queued";
@@ -90,9 +90,7 @@ export class Recorder {
   /** Enter a question version in the ledger, or say why it is refused. */
   #spend(state, question) {
     const { survey, id, version, hash, epsilon } = question;
-    const known = state.ledger.find(
-      (line) => line.survey === survey && line.question === id && line.version === version,
-    );
+    const known = lineOf(state, { survey, question: id, version });
     if (known !== undefined) {
       if (known.hash !== hash) return "changed";
       return known.erased ? "erased" : null;

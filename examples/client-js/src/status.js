@@ -19,14 +19,14 @@ import { bill } from "./store.js";
  * @param {{survey: import("./survey.js").Survey, outbox: import("./outbox.js").Outbox}} parts
  * @param {import("./store.js").State | null} state null if there is no store
  * @param {"on" | "local" | "off"} consent
- * @param {string | null} veto
+ * @param {string | null} objection what else says no
  * @param {Record<string, number>} counts not yet stored
  * @returns {Status}
  */
-export function describe({ survey, outbox }, state, consent, veto, counts) {
+export function describe({ survey, outbox }, state, consent, objection, counts) {
   const { sent = 0, ...dropped } = added(state?.counts ?? {}, counts);
   return {
-    ...silent(veto ?? reason(consent, state, outbox)),
+    ...silent(objection ?? reason(consent, state, outbox)),
     state: consent,
     decidedOn: state?.decidedOn ?? null,
     queued: state?.queue.length ?? 0,

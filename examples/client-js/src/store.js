@@ -13,6 +13,7 @@ import { date } from "./periods.js";
 
 const FORMAT = 1;
 const SECRET_BYTES = 32;
+const UNKNOWN_CEILING = "3200"; // more than 200 questions can spend; a survey lowers it
 
 /**
  * @typedef {object} Queued
@@ -30,8 +31,14 @@ const SECRET_BYTES = 32;
  */
 
 /**
- * @typedef {{survey: string, question: string, version: number, hash: string, epsilon: string,
- *   erased: boolean}} Spent
+ * @typedef {object} Spent
+ * @property {string} survey
+ * @property {string} question
+ * @property {number} version
+ * @property {string} hash
+ * @property {string} epsilon
+ * @property {boolean} erased
+ * @property {string} [through] the last period whose mark was given up; up to it, all are answered
  */
 
 /**
@@ -40,6 +47,7 @@ const SECRET_BYTES = 32;
  * @property {string | null} secret base64url; null before a yes, and once erased
  * @property {"on" | "off" | null} consent what the person decided
  * @property {string | null} decidedOn
+ * @property {number} [begun] how often sending has begun, by a yes
  * @property {string} ceiling the least max_epsilon this store ever saw
  * @property {Spent[]} ledger
  * @property {Array<{survey: string, question: string, version: number, period: string}>} answered
@@ -47,48 +55,56 @@ const SECRET_BYTES = 32;
  * @property {Record<string, number>} since when each question with a default is known
  * @property {import("./clock.js").Seen} clock
  * @property {{failures: number, resume: number}} pause when the collector may be tried again
+ * @property {{by: string, until: number} | null} [sending] which client sends, and until when at most
  * @property {Record<string, number>} counts what became of answers and reports
  */
 
 /** The lasting part of a client, in one of the storages. */
 export class Store {
   #storage;
-  #ceiling;
+  /** Whether there was a store: one that has gone since is not made anew by an answer. */
+  #seen = false;
 
-  /** @param {{load: Function, save: Function, exclusive: Function}} storage @param {string} ceiling */
-  constructor(storage, ceiling) {
+  /** @param {{load: Function, save: Function, exclusive: Function}} storage */
+  constructor(storage) {
     this.#storage = storage;
-    this.#ceiling = ceiling;
   }
 
   /**
    * Look, without waiting for anybody: a store is replaced whole.
    * @returns {Promise<State | null>} null if there never was one
    */
-  read() {
-    return this.#load();
+  async read() {
+    return this.#parsed(await told(this.#storage.load()));
   }
 
   /**
    * Read the state, let it be changed, and keep it durably if it was; all or nothing.
    * @template T
    * @param {(state: State) => T | Promise<T>} change
+   * @param {{anew?: boolean}} [how] anew: also if the store has gone
    * @returns {Promise<T>}
    */
-  change(change) {
+  change(change, { anew = false } = {}) {
     return this.#storage.exclusive(async () => {
-      const state = (await this.#load()) ?? fresh(this.#ceiling);
+      const text = await told(this.#storage.load());
+      const state = this.#parsed(text, anew) ?? fresh();
       const before = JSON.stringify(state);
       const result = await change(state);
       const after = JSON.stringify(state);
-      if (after !== before) await told(this.#storage.save(after));
+      if (after !== before) await told(this.#storage.save(after, text));
+      this.#seen ||= text !== null || after !== before;
       return result;
     });
   }
 
-  async #load() {
-    const text = await told(this.#storage.load());
-    return text === null ? null : parsed(text);
+  #parsed(text, anew = false) {
+    if (text === null && this.#seen && !anew) {
+      throw new StoreError("the store has gone; the next start may make another");
+    }
+    if (text === null) return null;
+    this.#seen = true;
+    return parsed(text);
   }
 }
 
@@ -102,9 +118,9 @@ async function told(operation) {
   }
 }
 
-/** @param {string} ceiling @returns {State} */
-function fresh(ceiling) {
-  const decision = { secret: null, consent: null, decidedOn: null, ceiling };
+/** @returns {State} */
+function fresh() {
+  const decision = { secret: null, consent: null, decidedOn: null, begun: 0, ceiling: UNKNOWN_CEILING };
   const [clock, pause] = [{ born: null, last: null, odd: null }, { failures: 0, resume: 0 }];
   return { format: FORMAT, ...decision, ledger: [], answered: [], queue: [], since: {}, clock, pause, counts: {} };
 }
@@ -116,6 +132,9 @@ export function secretOf(state) {
   }
   return fromBase64url(state.secret);
 }
+
+/** How often sending has begun. @param {State | null} state */
+export const begun = (state) => state?.begun ?? 0;
 
 /** Whether the secret was destroyed: then none is drawn until the person says yes. */
 export const isErased = (state) => state.secret === null && state.ledger.length > 0;
@@ -143,6 +162,7 @@ export function sayYes(state, now, consented) {
     forgetUnconsented(state);
     state.queue = []; // an app that began to ask: it may have left, so its period stays answered
     for (const key of Object.keys(state.since)) state.since[key] = now;
+    state.begun = begun(state) + 1;
   }
   secretOf(state);
   Object.assign(state, { consent: "on", decidedOn: date(now) });
@@ -166,6 +186,24 @@ export function forgetUnconsented(state) {
   state.answered = state.answered.filter((mark) => !kept.some((report) => isSame(mark, report)));
   state.queue = state.queue.filter((report) => report.consented);
 }
+
+/** Give up the marks of periods before a year; nothing up to them is answered again. */
+export function trimMarks(state, year) {
+  const old = state.answered.filter(({ period }) => period !== "once" && period < year);
+  for (const mark of old) {
+    const line = lineOf(state, mark);
+    if (line !== undefined && mark.period > (line.through ?? "")) line.through = mark.period;
+  }
+  state.answered = state.answered.filter((mark) => !old.includes(mark));
+}
+
+/** Whether a question has its answer in a period. @param {State} state @param {any} mark */
+export const isAnswered = (state, mark) =>
+  mark.period <= (lineOf(state, mark)?.through ?? "") || state.answered.some((other) => isSame(other, mark));
+
+/** The ledger's line of a question version. @param {State} state @returns {Spent | undefined} */
+export const lineOf = ({ ledger }, { survey, question, version }) =>
+  ledger.find((line) => line.survey === survey && line.question === question && line.version === version);
 
 /** Whether two marks, or a mark and a report, are of one question and period. */
 export const isSame = (a, b) =>
@@ -193,13 +231,13 @@ function parsed(text) {
 
 function isState(state) {
   if (typeof state !== "object" || state === null || state.format !== FORMAT) return false;
-  const { secret, consent, ledger, answered, queue, since, clock, pause, counts } = state;
+  const { secret, consent, ledger, answered, queue, since, clock, pause, counts, sending = null } = state;
   const lists = [ledger, answered, queue].every((list) => Array.isArray(list) && list.every(isTable));
   return (
     (secret === null || (typeof secret === "string" && fromBase64url(secret)?.length === SECRET_BYTES)) &&
     ["on", "off", null].includes(consent) && scaled(state.ceiling) !== null &&
     lists && ledger.every((line) => scaled(line.epsilon) !== null) &&
-    [since, clock, pause, counts].every(isTable)
+    Number.isInteger(begun(state)) && [since, clock, pause, counts, sending ?? {}].every(isTable)
   );
 }
 

@@ -33,12 +33,12 @@ export class FileStorage {
     return present(readFile(this.#path, "utf8"));
   }
 
-  /** @param {string} text */
-  async save(text) {
+  /** @param {string} text @param {string | null} [before] what it replaces */
+  async save(text, before) {
     const draft = `${this.#path}.new-${randomBytes(8).toString("hex")}`;
     try {
       await written(draft, text);
-      await this.#stillMine();
+      await this.#stillMine(before);
       await rename(draft, this.#path);
     } finally {
       await rm(draft, { force: true });
@@ -73,16 +73,25 @@ export class FileStorage {
     }
   }
 
-  /** Remove the lock of a process that was killed. */
+  /** Remove the lock of a process that was killed; one process at a time looks and removes. */
   async #breakStale() {
-    const found = await present(stat(this.#lock));
-    if (found === null || Date.now() - found.mtimeMs < STALE) return false;
-    await rm(this.#lock, { force: true });
+    if (!(await isStale(this.#lock))) return false;
+    const guard = `${this.#lock}.stale`;
+    if (!(await created(guard, this.#token))) {
+      if (await isStale(guard)) await rm(guard, { force: true });
+      return false;
+    }
+    try {
+      if (await isStale(this.#lock)) await rm(this.#lock, { force: true });
+    } finally {
+      await rm(guard, { force: true });
+    }
     return true;
   }
 
-  async #stillMine() {
-    if ((await present(readFile(this.#lock, "utf8"))) !== this.#token) {
+  async #stillMine(before) {
+    const changed = before !== undefined && (await this.load()) !== before;
+    if (changed || (await present(readFile(this.#lock, "utf8"))) !== this.#token) {
       throw new BusyStore("another process took the store over; try again");
     }
   }
@@ -91,6 +100,11 @@ export class FileStorage {
     const mine = (await present(readFile(this.#lock, "utf8"))) === this.#token;
     if (mine) await rm(this.#lock, { force: true });
   }
+}
+
+async function isStale(path) {
+  const found = await present(stat(path));
+  return found !== null && Date.now() - found.mtimeMs >= STALE;
 }
 
 /** What a file operation gives, or null if there is no such file. */

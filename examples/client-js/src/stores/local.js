@@ -2,9 +2,11 @@
  * A store in a browser's localStorage, one for each origin and name.
  *
  * Every script of the origin can read it, and so can recompute answers from reports. Where the
- * browser has Web Locks, tabs wait for each other.
+ * browser has Web Locks, tabs wait for each other. Elsewhere, a change fails if another tab made
+ * one meanwhile.
  */
 
+import { BusyStore } from "../errors.js";
 import { Turns } from "../turns.js";
 
 /** @type {Map<string, Turns>} of stores where the browser has no locks */
@@ -28,8 +30,11 @@ export class LocalStorage {
     return this.#storage.getItem(this.#key);
   }
 
-  /** @param {string} text */
-  async save(text) {
+  /** @param {string} text @param {string | null} [before] what it replaces */
+  async save(text, before) {
+    if (before !== undefined && this.#storage.getItem(this.#key) !== before) {
+      throw new BusyStore("another tab changed the store; try again");
+    }
     this.#storage.setItem(this.#key, text);
   }
 

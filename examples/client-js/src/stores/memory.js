@@ -16,7 +16,11 @@ export class MemoryStorage {
     return this.#text;
   }
 
-  /** Keep the whole text, durably, or throw. @param {string} text */
+  /**
+   * Keep the whole text, durably, or throw.
+   * @param {string} text
+   * @param {string | null} [before] what it replaces, for a storage that has no locks
+   */
   async save(text) {
     this.#text = text;
   }
