@@ -17,6 +17,7 @@ from deniable.protocol.periods import period_at
 from deniable.protocol.survey import Survey
 
 TABLES = """
+PRAGMA application_id = 0x64656E69; PRAGMA user_version = 1;
 CREATE TABLE device (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     secret BLOB, consent TEXT CHECK (consent IN ('on', 'off')), consent_on TEXT,
@@ -59,9 +60,7 @@ def make(
     store.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.close(os.open(store, os.O_CREAT | os.O_EXCL, 0o600))
     with closing(sqlite3.connect(store)) as db, db:
-        db.executescript(
-            f"BEGIN; PRAGMA application_id = 0x64656E69; PRAGMA user_version = 1; {TABLES}; COMMIT"
-        )
+        db.executescript(f"BEGIN; {TABLES}; COMMIT")
         db.execute("INSERT INTO device VALUES (1, ?, NULL, NULL, ?, ?)", (SECRET, mode, ceiling))
         db.execute("INSERT INTO counters VALUES ('sent', ?)", (len(answers),))
         for name, symbol in answers.items():

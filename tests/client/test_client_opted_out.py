@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from client_kit import Collector, bytes_of, question, rows, run, survey, survey_file
+from stores_of_version_1 import TABLES
 
 from deniable.client.environment import veto
 from deniable.protocol.survey import Survey
@@ -50,43 +51,13 @@ print(status.state, status.queued, status.sent, seen, most, "requests" in sys.mo
 """
 SILENT = "off 0 0 [] 1 False"
 
-FIRST_STORE = """
-CREATE TABLE device (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    secret BLOB, consent TEXT CHECK (consent IN ('on', 'off')), consent_on TEXT,
-    mode TEXT NOT NULL CHECK (mode IN ('on', 'ask')), ceiling TEXT NOT NULL
-);
-CREATE TABLE ledger (
-    survey TEXT, question TEXT, version INTEGER, hash TEXT NOT NULL, epsilon TEXT NOT NULL,
-    erased INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (survey, question, version)
-) WITHOUT ROWID;
-CREATE TABLE seen (
-    survey TEXT, question TEXT, version INTEGER, since INTEGER NOT NULL,
-    PRIMARY KEY (survey, question, version)
-) WITHOUT ROWID;
-CREATE TABLE answered (
-    survey TEXT, question TEXT, version INTEGER, period TEXT,
-    PRIMARY KEY (survey, question, version, period)
-) WITHOUT ROWID;
-CREATE TABLE queue (
-    survey TEXT, period TEXT, question TEXT, version INTEGER, alone INTEGER NOT NULL,
-    segment TEXT, response TEXT NOT NULL, not_before INTEGER NOT NULL, closes INTEGER NOT NULL,
-    PRIMARY KEY (survey, period, question, version)
-) WITHOUT ROWID;
-CREATE TABLE counters (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
-PRAGMA application_id = 1684369001;
-PRAGMA user_version = 1;
-"""
-"""A store as the first release made it."""
-
 
 def first_store(path: Path, asked: Survey, consent: str) -> None:
     """A store of the first release, whose person decided and had answered `dark` once."""
     path.parent.mkdir(parents=True, exist_ok=True)
     dark = asked.questions["dark"]
     with closing(sqlite3.connect(path)) as db, db:
-        db.executescript(FIRST_STORE)
+        db.executescript(TABLES)
         device = (os.urandom(32), consent)
         db.execute("INSERT INTO device VALUES (1, ?, ?, '2026-11-01', 'on', '100')", device)
         db.execute("INSERT INTO ledger VALUES ('acme', 'dark', 1, ?, '2', 0)", (dark.hash,))

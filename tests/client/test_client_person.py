@@ -24,11 +24,11 @@ from client_kit import (
     rows,
     survey,
 )
+from stores_of_version_1 import TABLES
 
 from deniable.client.database import Database
 from deniable.client.device import main
 from deniable.client.faults import BusyStore
-from deniable.client.recognition import MARK
 from deniable.client.store import Store
 from deniable.protocol.survey import Survey
 
@@ -396,32 +396,7 @@ def test_an_epsilon_that_protects_nobody_is_called_so(start: Any, tell: Tell) ->
 
 # Stores of an earlier version, damaged ones, and others
 
-VERSION_1 = f"""
-PRAGMA application_id = {MARK}; PRAGMA user_version = 1;
-CREATE TABLE device (
-    one INTEGER PRIMARY KEY CHECK (one = 1),
-    secret BLOB, consent TEXT CHECK (consent IN ('on', 'off')), consent_on TEXT,
-    mode TEXT NOT NULL CHECK (mode IN ('on', 'ask')), ceiling TEXT NOT NULL
-);
-CREATE TABLE ledger (
-    survey TEXT, question TEXT, version INTEGER, hash TEXT NOT NULL, epsilon TEXT NOT NULL,
-    erased INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (survey, question, version)
-) WITHOUT ROWID;
-CREATE TABLE seen (
-    survey TEXT, question TEXT, version INTEGER, since INTEGER NOT NULL,
-    PRIMARY KEY (survey, question, version)
-) WITHOUT ROWID;
-CREATE TABLE answered (
-    survey TEXT, question TEXT, version INTEGER, period TEXT,
-    PRIMARY KEY (survey, question, version, period)
-) WITHOUT ROWID;
-CREATE TABLE queue (
-    survey TEXT, period TEXT, question TEXT, version INTEGER, alone INTEGER NOT NULL,
-    segment TEXT, response TEXT NOT NULL, not_before INTEGER NOT NULL, closes INTEGER NOT NULL,
-    PRIMARY KEY (survey, period, question, version)
-) WITHOUT ROWID;
-CREATE TABLE counters (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
+VERSION_1 = f"""{TABLES}
 INSERT INTO device VALUES (1, zeroblob(32), NULL, NULL, 'on', '100');
 INSERT INTO counters VALUES ('sent', 1);
 INSERT INTO answered VALUES ('acme', 'dark', 1, '2026-11-29'), ('acme', 'dark', 1, '2026-11-30');
