@@ -74,6 +74,8 @@ class Database:
         self.lock = threading.RLock()
         if self._db is not None and self.path is not None:
             _ABANDONED.append(self._db)
+            if self._db.in_transaction:
+                _keep_for_ever(self._db)
             self._db = None
             self._inherited = True
 
@@ -95,9 +97,10 @@ class Database:
                 self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))
                 try:
                     yield
+                    self._writing()
                     self._patiently(lambda: db.execute("COMMIT"))
                 except BaseException:
-                    if db.in_transaction:
+                    if self._mine() is db and db.in_transaction:
                         db.execute("ROLLBACK")
                     raise
             except sqlite3.Error as exc:
@@ -126,7 +129,7 @@ class Database:
 
     def write(self, sql: str, *values: object) -> int:
         """Run a statement inside a transaction; return how many rows it touched."""
-        return self._connection().execute(sql, values).rowcount
+        return self._writing().execute(sql, values).rowcount
 
     def _patiently(self, act: Callable[[], T]) -> T:
         """Try again while another process holds the file, for as long as there is patience."""
@@ -140,6 +143,17 @@ class Database:
                     raise
                 time.sleep(_PAUSE)
 
+    def _writing(self) -> sqlite3.Connection:
+        """Return the connection inside a transaction; a child that was forked there has none."""
+        db = self._mine()
+        if db is None or not db.in_transaction:
+            raise BusyStore("the transaction is that of a parent process; try again")
+        return db
+
+    def _mine(self) -> sqlite3.Connection | None:
+        """Return the connection if this process opened it."""
+        return self._db if os.getpid() == self._process else None
+
     def _connection(self) -> sqlite3.Connection:
         if os.getpid() != self._process:
             self.after_fork()
@@ -149,3 +163,15 @@ class Database:
         if self._db is None:
             raise StoreError("the store is closed")
         return self._db
+
+
+def _keep_for_ever(db: sqlite3.Connection) -> None:
+    """Let not even the end of the interpreter close a connection.
+
+    That would roll back what the parent is about to commit. Only a fork inside a transaction, as
+    by the handler of a signal that came there, needs this; elsewhere a thread of the parent that
+    was in one keeps its connection by a frame that is never unwound here.
+    """
+    import ctypes
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(db))

@@ -59,7 +59,7 @@ class Engine:
         self._db = db
         self._on_fault = on_fault
         self._process = os.getpid()
-        self._refused: Counter[str] = Counter()
+        self._refused = Refusals()
         self._no_unsaved = False
         self._sealer = Sealer(survey)
         self._store = Store(db, setting.consent)
@@ -121,7 +121,7 @@ class Engine:
 
     def refuse(self, reason: str, count: int = 1) -> None:
         """Count answers that went nowhere."""
-        self._refused[reason] += count
+        self._refused.add(reason, count)
 
     def preview(self, name: str, value: object) -> Preview:
         """Return what would be sent if this were recorded now."""
@@ -248,7 +248,7 @@ class Engine:
         now = self._clock()
         believed = self._store.believes(now)
         counts = Counter(self._store.counters())
-        counts.update(self._refused)
+        counts.update(self._refused.sums())
         sent = counts.pop("sent", 0)
         return Status(
             state=_STATES[device.consent],
@@ -279,7 +279,7 @@ class Engine:
         self._outbox.after_fork()
         self._uploader.after_fork()
         self._writer.after_fork()
-        self._refused.clear()
+        self._refused = Refusals()
 
     def _here(self) -> None:
         """Notice a child, also of a fork of which Python was not told, such as a C library's."""
@@ -325,12 +325,16 @@ class Engine:
             self._no_unsaved = False
 
     def _save_counts(self) -> None:
-        counts = self._refused.copy()
-        if counts:
+        counts = self._refused.take()
+        if not counts:
+            return
+        try:
             with self._db.transaction():
                 self._store.count(counts)
-            self._refused.subtract(counts)
-            self._refused = +self._refused
+        except BaseException:
+            for reason, count in counts.items():
+                self.refuse(reason, count)
+            raise
 
 
 def _full(outcomes: list[Outcome]) -> list[int]:

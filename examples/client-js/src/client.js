@@ -11,7 +11,7 @@ import { describe, silent } from "./status.js";
 import {
   begun, count, erase, forgetUnconsented, isErased, lowerCeiling, sayNo, sayYes, secretOf, Store,
 } from "./store.js";
-import { encoded, readSurvey } from "./survey.js";
+import { readSurvey } from "./survey.js";
 import { Transport } from "./transport.js";
 import { Turns } from "./turns.js";
 import { Uploader } from "./uploader.js";
@@ -66,14 +66,13 @@ export class Client {
    * @returns {Promise<void>} when the report is durable
    */
   async record(question, value) {
-    await this.#guarded(async ({ survey, recorder }) => {
-      const known = survey.questions.get(question);
-      const symbol = this.#encoded(survey, known, question, value);
+    await this.#guarded(async ({ recorder }) => {
+      const answer = this.#answer(recorder, question, value);
       const [now, called] = [this.#clock(), this.#begun()];
       const outcome = await this.#changing(async (state, consent) => {
         if (begun(state) !== (await called)) return "before_consent";
         if (!believed(state.clock, now)) return "clock";
-        const recorded = await recorder.record(state, known, symbol, now, consent === "on");
+        const recorded = await recorder.record(state, answer, now, consent === "on");
         await recorder.decideDefaults(state, now, consent === "on");
         return recorded;
       });
@@ -211,23 +210,15 @@ export class Client {
 
   /** How often sending had begun at this call, by the store or a yes on its way there; null if unknown. */
   #begun() {
+    if (this.#consent.veto !== null) return null;
     return (this.#beginning ?? this.#store.read().then(begun)).catch(() => null);
   }
 
-  #encoded(survey, known, question, value) {
-    if (known === undefined) {
-      this.#refuse(survey.refused.has(question) ? "cannot_answer" : "no_such_question");
-      const names = [...survey.questions.keys()].join(", ");
-      throw new DeniableError(survey.refused.has(question)
-        ? `${question}: ${survey.refused.get(question)}`
-        : `question: the survey has no such question; use one of ${names}`);
-    }
-    try {
-      return encoded(known, value);
-    } catch (error) {
-      this.#refuse("wrong_value");
-      throw error;
-    }
+  #answer(recorder, question, value) {
+    const answer = recorder.read(question, value);
+    if (answer.error === undefined) return answer;
+    this.#refuse(answer.reason);
+    throw answer.error;
   }
 
   #refuse(reason) {

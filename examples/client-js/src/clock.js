@@ -38,6 +38,6 @@ function accept(seen, now) {
   const day = Math.floor(now / DAY) * DAY;
   seen.last = seen.odd === null ? Math.max(day, seen.last ?? day) : day;
   seen.odd = null;
-  seen.born ??= day;
+  seen.born = Math.min(seen.born ?? day, day);
   return true;
 }

@@ -7,11 +7,14 @@
 import { BEHIND } from "./clock.js";
 import { scaled } from "./decimals.js";
 import { instantaneousResponse, permanentResponse } from "./derivation.js";
+import { DeniableError } from "./errors.js";
 import { pack } from "./mechanisms.js";
 import { departure, departureWindow, dueDefaults } from "./pacing.js";
 import { closes, DAY, expiry, periodAt } from "./periods.js";
 import { isAnswered, isErased, lineOf, secretOf, spent, trimMarks } from "./store.js";
 import { encoded } from "./survey.js";
+
+/** @typedef {{question: import("./survey.js").Question, symbol: number}} Answer */
 
 /** Turns answers into reports, once for each question and period. */
 export class Recorder {
@@ -22,14 +25,33 @@ export class Recorder {
   }
 
   /**
+   * @param {string} name
+   * @param {unknown} value
+   * @returns {Answer | {reason: string, error: DeniableError}} nothing is kept yet
+   */
+  read(name, value) {
+    const { questions, refused } = this.survey;
+    const question = questions.get(name);
+    try {
+      if (question !== undefined) return { question, symbol: encoded(question, value) };
+    } catch (error) {
+      return { reason: "wrong_value", error };
+    }
+    if (refused.has(name)) {
+      return { reason: "cannot_answer", error: new DeniableError(`${name}: ${refused.get(name)}`) };
+    }
+    const unknown = `question: the survey has no such question; use one of ${[...questions.keys()].join(", ")}`;
+    return { reason: "no_such_question", error: new DeniableError(unknown) };
+  }
+
+  /**
    * @param {import("./store.js").State} state
-   * @param {import("./survey.js").Question} question
-   * @param {number} symbol
+   * @param {Answer} answer
    * @param {number} now
    * @param {boolean} consented
    * @returns {Promise<string>} "queued", "answered", or why it was refused
    */
-  async record(state, question, symbol, now, consented) {
+  async record(state, { question, symbol }, now, consented) {
     if (now >= expiry(question)) return "expired";
     return this.#answer(state, question, periodAt(question.period, now), symbol, now, consented);
   }

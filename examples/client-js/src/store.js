@@ -75,7 +75,7 @@ export class Store {
    * @returns {Promise<State | null>} null if there never was one
    */
   async read() {
-    return this.#parsed(await told(this.#storage.load()));
+    return (await this.#load(false)).state;
   }
 
   /**
@@ -87,24 +87,24 @@ export class Store {
    */
   change(change, { anew = false } = {}) {
     return this.#storage.exclusive(async () => {
-      const text = await told(this.#storage.load());
-      const state = this.#parsed(text, anew) ?? fresh();
+      const { text, state: found } = await this.#load(anew);
+      const state = found ?? fresh();
       const before = JSON.stringify(state);
       const result = await change(state);
       const after = JSON.stringify(state);
       if (after !== before) await told(this.#storage.save(after, text));
-      this.#seen ||= text !== null || after !== before;
+      this.#seen ||= after !== before;
       return result;
     });
   }
 
-  #parsed(text, anew = false) {
-    if (text === null && this.#seen && !anew) {
-      throw new StoreError("the store has gone; the next start may make another");
-    }
-    if (text === null) return null;
-    this.#seen = true;
-    return parsed(text);
+  /** What is there, as text and as a state; a store that was there must not be missing. */
+  async #load(anew) {
+    const seen = this.#seen; // before: one that is made meanwhile is not missed
+    const text = await told(this.#storage.load());
+    if (text === null && seen && !anew) throw new StoreError("the store has gone; the next start may make another");
+    this.#seen ||= text !== null;
+    return { text, state: text === null ? null : parsed(text) };
   }
 }
 

@@ -13,13 +13,16 @@ import { clockAt, DAY, NOON, open, stored, surveyOf } from "./kit.js";
 /** What a browser's localStorage does, with a quota. */
 function browserStorage(quota = Infinity) {
   const items = new Map();
-  return {
+  const storage = {
+    quota,
+    clear: () => items.clear(),
     getItem: (key) => items.get(key) ?? null,
     setItem: (key, text) => {
-      if (text.length > quota) throw new DOMException("full", "QuotaExceededError");
+      if (text.length > storage.quota) throw new DOMException("full", "QuotaExceededError");
       items.set(key, String(text));
     },
   };
+  return storage;
 }
 
 function folder(t) {
@@ -116,6 +119,83 @@ test("a full browser storage silences the client and the app goes on", async () 
   const { state, reason } = await client.status();
   assert.equal(state, "silent");
   assert.match(reason, /^the store failed/);
+});
+
+test("a no that finds the browser's storage full is obeyed, and stored by a later call", async () => {
+  for (const say of ["optOut", "erase"]) {
+    const storage = browserStorage();
+    const page = () => open({ store: new LocalStorage("acme", storage), consent: "on" });
+    const client = await page();
+    await client.record("coin", true);
+    storage.quota = 10;
+    assert.equal(await client[say](), false);
+    const { state, reason } = await client.status();
+    assert.deepEqual([state, reason], ["off", "the answer was no, and could not be stored yet"]);
+    storage.quota = Infinity;
+    await client.record("coin_twice", true).catch(() => {});
+    assert.equal(await client[say](), true);
+    const next = await (await page()).status();
+    assert.deepEqual([next.state, next.queued], ["off", 0]);
+  }
+});
+
+test("a client that is silent stores a no all the same", async () => {
+  const storage = browserStorage(10);
+  const store = new LocalStorage("acme", storage);
+  const full = await open({ store, consent: "on" });
+  assert.equal((await full.status()).state, "silent");
+  storage.quota = Infinity;
+  assert.equal(await full.optOut(), true);
+  assert.equal((await (await open({ store, consent: "on" })).status()).state, "off");
+  const other = new MemoryStorage();
+  assert.equal(await (await open({ store: other, strict: false, survey: "{" })).optOut(), true);
+  const next = await open({ store: other, consent: "on" });
+  assert.equal((await next.status()).state, "off");
+  await next.optIn();
+  await next.record("coin", true);
+  assert.equal((await next.status()).epsilonCeiling, surveyOf([]).max_epsilon);
+});
+
+test("a store that was cleared under a running client is not made anew, and a no holds", async () => {
+  const storage = browserStorage();
+  const [key, page] = ["deniable:acme", () => open({ store: new LocalStorage("acme", storage), consent: "on" })];
+  const answering = await page();
+  await answering.record("coin", true);
+  storage.clear();
+  await answering.record("coin", true);
+  assert.deepEqual([storage.getItem(key), (await answering.status()).state], [null, "silent"]);
+  assert.equal(await answering.optOut(), true, "a no makes a store, without a secret");
+  assert.deepEqual([JSON.parse(storage.getItem(key)).secret, (await (await page()).status()).state], [null, "off"]);
+  const refusing = await page();
+  storage.clear();
+  await page(); // another tab, which was never told
+  await refusing.record("coin", true);
+  assert.equal((await refusing.status()).state, "off");
+  assert.deepEqual(JSON.parse(storage.getItem(key)).queue, []);
+  assert.equal(await refusing.optIn(), true);
+  assert.equal((await refusing.status()).state, "on");
+});
+
+test("where tabs have no locks, none undoes what another wrote meanwhile", async () => {
+  const storage = browserStorage();
+  const store = new LocalStorage("acme", storage);
+  const client = await open({ store, consent: "on" });
+  const load = store.load.bind(store);
+  const no = JSON.stringify({ ...(await stored(store)), consent: "off" });
+  let armed = false;
+  store.exclusive = (act) => { // the other tab writes after this one has read
+    armed = true;
+    return act();
+  };
+  store.load = async () => {
+    const text = await load();
+    if (armed) storage.setItem("deniable:acme", no);
+    return text;
+  };
+  await client.record("coin", true);
+  store.load = load;
+  assert.equal(storage.getItem("deniable:acme"), no);
+  assert.equal((await client.status()).state, "off");
 });
 
 test("no store holds a true value", async () => {
