@@ -17,6 +17,7 @@ from deniable.protocol.errors import (
 )
 
 from .faults import BusyStore, NoStore, UnreadableStore
+from .foreign import foreign
 
 TYPE_CHECKING = False  # of `typing`, which takes longer to load than all there is here
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class Client:
         error = self._kept(lambda engine, *it: engine.record(*it, wait=wait), question, value)
         del value
         if error is not None:
-            self._raise(error)
+            raise error
 
     def record_many(
         self,
@@ -177,7 +178,7 @@ class Client:
         error = self._kept(lambda engine, every: engine.record_many(every), pairs)
         del answers, pairs
         if error is not None:
-            self._raise(error)
+            raise error
 
     def preview(self, question: str, value: bool | str | float | Decimal) -> Preview | None:
         """Return what would be sent if this were recorded now; nothing is kept, sent or spent.
@@ -206,9 +207,10 @@ class Client:
         try:
             return self._foresee(question, value)
         except BaseException as exc:
-            error = _bare(exc)
+            error = _bare(exc) if self._raises(exc) else None
         del value
-        self._raise(error)
+        if error is not None:
+            raise error
         return None
 
     def sent(self) -> list[Sent]:
@@ -385,10 +387,10 @@ class Client:
             raise
 
     def _kept(self, act: Callable[..., None], *answer: object) -> BaseException | None:
-        """Record something; return what went wrong, without the frames that held the value."""
+        """Record something; return what to raise, without the frames that held the value."""
         engine = self._engine
         if engine is None:
-            if self._closed:
+            if self._closed and self._strict:
                 return DeniableError("the client was closed; answer before that, or make another")
             return None
         try:
@@ -400,10 +402,10 @@ class Client:
             engine.refuse("busy")
             error = exc
         except BaseException as exc:
-            if not _foreign(exc):
+            if not foreign(exc):
                 self._fail(exc)
             error = exc
-        return _bare(error)
+        return _bare(error) if self._raises(error) else None
 
     def _foresee(self, question: str, value: object) -> Preview | None:
         from dataclasses import replace
@@ -453,20 +455,24 @@ class Client:
         try:
             return act(engine)
         except Exception as exc:
-            if _foreign(exc):
+            if foreign(exc):
                 raise
             self._fail(exc)
             self._raise(exc)
             return otherwise
 
     def _raise(self, error: BaseException) -> None:
-        """Raise a mistake of the app, if it asked for that; a store's fault is none of its.
+        if self._raises(error):
+            raise error
 
-        What a signal handler of the app raised meanwhile is the app's own, and always raised.
+    def _raises(self, error: BaseException) -> bool:
+        """Return whether an error is raised: a mistake of the app, if it asked for that.
+
+        A store's fault is none of its. What a signal handler of the app raised meanwhile is the
+        app's own, and always raised.
         """
         mistake = isinstance(error, NoStore) or not isinstance(error, StoreError)
-        if (self._strict and mistake) or _foreign(error):
-            raise error
+        return (self._strict and mistake) or foreign(error)
 
     def _fail(self, exc: BaseException) -> None:
         """Go silent for good, unless it was only another process that took too long."""
@@ -493,13 +499,6 @@ class Client:
         except Exception as exc:
             _debug("the store did not close (%s)", type(exc).__name__)
         _debug("silent: %s", reason)
-
-
-def _foreign(error: BaseException) -> bool:
-    """Return whether an error is the app's, raised by a handler of a signal that came meanwhile."""
-    origin = type(error).__module__.partition(".")[0]
-    ours = origin in sys.stdlib_module_names or origin in ("builtins", "deniable", "cryptography")
-    return not isinstance(error, Exception) or origin == "__main__" or not ours
 
 
 def _bare(error: BaseException) -> BaseException:

@@ -94,8 +94,8 @@ class Database:
             if interrupted:
                 raise BusyStore("the store is in use by what this call interrupted; try again")
             try:
-                self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))
                 try:
+                    self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))
                     yield
                     self._writing()
                     self._patiently(lambda: db.execute("COMMIT"))

@@ -24,6 +24,7 @@ from .pairs import every, pair_of
 from .pending import Queue
 from .reasons import REFUSED
 from .recorder import Recorder
+from .refusals import Refusals
 from .sealing import Sealer
 from .setting import Setting
 from .standing import reasons

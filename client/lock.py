@@ -18,31 +18,47 @@ class StoreLock:
     """Held by the process that is sending, or making the store.
 
     A store in memory (None) is no other process's.
+
+    Attributes
+    ----------
+    fault : str
+        Why nobody can take it, such as on a file system that knows no locks; empty if one can.
     """
 
     def __init__(self, store: Path | None) -> None:
         self._path = store.with_name(f"{store.name}.lock") if store else None
         self._handle: int | None = None
+        self.fault = ""
 
     def acquire(self) -> bool:
-        """Take the lock; return False at once if someone else holds it."""
+        """Take the lock; return False at once if someone else holds it, or nobody can."""
         if self._path is None:
             return True
         try:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError:
+            try:
+                taken = _try_lock(handle)
+            except OSError:
+                os.close(handle)
+                raise
+        except OSError as exc:
+            self.fault = (
+                f"the lock beside the store cannot be taken ({exc.strerror}); check the "
+                "permissions of its folder, and that it is on a disk that knows locks"
+            )
             return False
-        if not _try_lock(handle):
+        self.fault = ""
+        if not taken:
             os.close(handle)
             return False
         self._handle = handle
         return True
 
     def acquire_within(self, seconds: float) -> bool:
-        """Take the lock; wait for it so long at most."""
+        """Take the lock; wait for it so long at most, and not if nobody can take it."""
         until = time.monotonic() + seconds
         while not self.acquire():
-            if time.monotonic() >= until:
+            if self.fault or time.monotonic() >= until:
                 return False
             time.sleep(_PAUSE)
         return True
@@ -67,7 +83,7 @@ if sys.platform == "win32":
     def _try_lock(handle: int) -> bool:
         try:
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        except OSError:
+        except PermissionError:
             return False
         return True
 
@@ -81,7 +97,7 @@ else:
     def _try_lock(handle: int) -> bool:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except (BlockingIOError, PermissionError):
             return False
         return True
 

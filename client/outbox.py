@@ -108,6 +108,11 @@ class Outbox:
                 self._deliver(parcel, delivery, math.inf)
         return delivery
 
+    @property
+    def lock_fault(self) -> str:
+        """Why no process can send: the lock that only one may hold can be had by none."""
+        return self._process_turn.fault
+
     def earliest(self, now: datetime) -> datetime:
         """Return the earliest next attempt, whichever process made the last one."""
         _, resume = self._store.uploads()

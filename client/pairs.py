@@ -7,6 +7,8 @@ from typing import Any
 
 from deniable.protocol.errors import ParameterError
 
+from .foreign import interrupts
+
 _FORM = "record_many takes a mapping of values by question, or pairs of a question and its value"
 
 
@@ -14,7 +16,9 @@ def every(answers: Iterable[object]) -> list[object]:
     """Return all answers of a call; what goes wrong in the app's own iterator is its mistake."""
     try:
         return list(answers)
-    except Exception:
+    except Exception as exc:
+        if interrupts(exc):
+            raise
         raise ParameterError(_FORM) from None
 
 

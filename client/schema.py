@@ -142,6 +142,8 @@ def _publish(draft: Path, path: Path) -> None:
     """
     lock = StoreLock(path)
     if not lock.acquire_within(PATIENCE):
+        if lock.fault:
+            raise StoreError(lock.fault)
         raise BusyStore("another process is making the store; try again")
     try:
         if not path.exists():

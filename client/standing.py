@@ -23,6 +23,8 @@ def reasons(
         return
     if device.consent == "ask":
         yield "nobody has said yes yet"
+    elif outbox.lock_fault:
+        yield f"nothing is sent: {outbox.lock_fault}"
     elif outbox.paused:
         yield "the collector wants no reports (401 or 403); tried again at the next start"
     elif outbox.trouble:

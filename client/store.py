@@ -143,6 +143,10 @@ class Store:
     def _throw_away(self, state: str) -> None:
         """Erase what waits; a period that cannot have left the device may be answered again."""
         waits = "(number, period) IN (SELECT number, period FROM queue WHERE local = ?)"
+        self._db.write(
+            """UPDATE ledger SET answers = answers -
+            (SELECT count(*) FROM queue WHERE queue.number = ledger.number AND local = 1)"""
+        )
         self._db.write(f"DELETE FROM answered WHERE {waits}", 1)  # noqa: S608
         self._db.write(f"UPDATE answered SET state = ? WHERE {waits}", state, 0)  # noqa: S608
         self._db.write("DELETE FROM queue")

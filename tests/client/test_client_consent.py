@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from client_kit import DAY, Clock, Collector, accept, question, rows, run, survey, survey_file
+from client_kit import (
+    DAY,
+    Clock,
+    Collector,
+    accept,
+    choice,
+    question,
+    rows,
+    run,
+    survey,
+    survey_file,
+)
 
 from deniable.client.transport import Transport, _Exchange
 
@@ -290,3 +301,13 @@ def test_what_waits_does_not_leave_when_the_app_begins_to_ask(start: Any, heard:
     assert older._engine._outbox.flush(force=True).sent == 0
     assert older.status().state == "local"
     assert heard.requests == []
+
+
+def test_answers_thrown_away_at_the_yes_are_not_counted(start: Any, store: Path) -> None:
+    client = start(survey(dark=question(), font=choice("a", "b")))
+    client.record("dark", True)
+    client.opt_in()
+    client.record("dark", True)
+    client.record("font", "a")
+    counted = rows(store, "SELECT question, answers FROM ledger ORDER BY question")
+    assert counted == [("dark", 1), ("font", 1)]

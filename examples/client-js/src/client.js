@@ -5,32 +5,13 @@
 import { believed } from "./clock.js";
 import { Consent } from "./consent.js";
 import { BusyStore, DeniableError, StoreError } from "./errors.js";
-import { Outbox } from "./outbox.js";
-import { Recorder } from "./recorder.js";
+import { assemble } from "./parts.js";
 import { describe, silent } from "./status.js";
 import {
   begun, count, erase, forgetUnconsented, isErased, lowerCeiling, sayNo, sayYes, secretOf, Store,
 } from "./store.js";
-import { readSurvey } from "./survey.js";
-import { Transport } from "./transport.js";
 import { Turns } from "./turns.js";
-import { Uploader } from "./uploader.js";
 import { veto } from "./vetoes.js";
-
-/**
- * @typedef {object} Options
- * @property {string | object} survey the compiled survey that ships inside the app
- * @property {string} url of the collector
- * @property {{load: Function, save: Function, exclusive: Function}} store one for each app
- * @property {"off" | "ask" | "on"} [consent] until the person decides: "ask" keeps reports for
- *   preview and never sends them, "on" sends what is recorded. A stored decision wins
- * @property {string | null} [segment] one of the survey's
- * @property {string | null} [appKey] what the collector knows this app's builds by
- * @property {boolean} [background] send by a timer what is due; otherwise in `flush()` only
- * @property {boolean} [strict] throw for mistakes of the app, while it is developed
- * @property {() => number} [clock] milliseconds since 1970
- * @property {Record<string, string | undefined>} [environment]
- */
 
 /** Answers a survey's questions for one device, so that nobody learns an answer for sure. */
 export class Client {
@@ -45,11 +26,11 @@ export class Client {
   #turns = new Turns();
   /** What a yes that is not stored yet will make of the store's `begun`. */
   #beginning = null;
-  /** Survey, store, recorder, transport, outbox, uploader; null once there is a reason for silence. */
+  /** @type {import("./parts.js").Parts | null} null once there is a reason for silence */
   #parts = null;
 
   /**
-   * @param {Options} options
+   * @param {import("./parts.js").Options} options
    * @returns {Promise<Client>}
    */
   static async open(options = {}) {
@@ -160,24 +141,15 @@ export class Client {
     this.#shut("the client was closed");
   }
 
-  async #open({ survey: source, url, store: storage, consent = "ask", segment = null, appKey = null, ...rest }) {
-    const { background = true, clock = Date.now, environment = globalThis.process?.env ?? {} } = rest;
+  async #open({ store, consent = "ask", background = true, clock = Date.now, environment, ...rest }) {
     this.#clock = clock;
-    this.#store = new Store(storage);
-    if (!["off", "ask", "on"].includes(consent)) throw new DeniableError('consent: must be "off", "ask" or "on"');
-    const survey = await readSurvey(source);
-    if (segment !== null && !survey.segments.includes(segment)) {
-      throw new DeniableError(`segment: must be one of the survey's (${survey.segments.join(", ") || "none"})`);
-    }
-    const transport = new Transport(url, appKey);
-    const store = this.#store;
-    const recorder = new Recorder(survey, segment);
-    const consented = (state) => this.#consent.in(state) === "on";
-    const outbox = new Outbox(survey.id, store, transport, clock, consented);
-    const uploader = new Uploader(() => this.#round());
-    this.#consent = new Consent(consent, veto(environment, globalThis.navigator));
     this.#background = background;
-    this.#parts = { survey, store, recorder, transport, outbox, uploader };
+    this.#store = new Store(store);
+    if (!["off", "ask", "on"].includes(consent)) throw new DeniableError('consent: must be "off", "ask" or "on"');
+    const consented = (state) => this.#consent.in(state) === "on";
+    const parts = await assemble(rest, this.#store, clock, consented, () => this.#round());
+    this.#consent = new Consent(consent, veto(environment ?? globalThis.process?.env ?? {}, globalThis.navigator));
+    this.#parts = parts;
     if ((await this.#prepare()) === "on") this.#wake();
   }
 

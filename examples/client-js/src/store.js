@@ -162,8 +162,8 @@ export function sayYes(state, now, consented) {
     forgetUnconsented(state);
     state.queue = []; // an app that began to ask: it may have left, so its period stays answered
     for (const key of Object.keys(state.since)) state.since[key] = now;
-    state.begun = begun(state) + 1;
   }
+  if (!consented || state.consent !== "on") state.begun = begun(state) + 1;
   secretOf(state);
   Object.assign(state, { consent: "on", decidedOn: date(now) });
 }

@@ -132,7 +132,7 @@ test("a no that finds the browser's storage full is obeyed, and stored by a late
     const { state, reason } = await client.status();
     assert.deepEqual([state, reason], ["off", "the answer was no, and could not be stored yet"]);
     storage.quota = Infinity;
-    await client.record("coin_twice", true).catch(() => {});
+    await client.record("coin", true);
     assert.equal(await client[say](), true);
     const next = await (await page()).status();
     assert.deepEqual([next.state, next.queued], ["off", 0]);
