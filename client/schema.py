@@ -150,6 +150,8 @@ def _publish(draft: Path, path: Path) -> None:
             path.with_name(f"{path.name}-journal").unlink(missing_ok=True)
             try:
                 os.link(draft, path)
+            except FileExistsError:
+                pass  # of an older version, which takes no lock
             except OSError:  # a file system without links
                 draft.rename(path)
     finally:

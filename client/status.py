@@ -22,8 +22,8 @@ class Status:
         Why, in words; empty while all is well. While "on", also how the last exchange of this
         process with the collector failed, if it did, such as (no connection), (HTTP 503) or
         (garbled reply), never with an address; why nothing can be sent, if the store's disk knows
-        no locks; and whether every question has expired. While "on"
-        or "local", also why sealed questions cannot be answered, if they cannot.
+        no locks; and whether every question has expired. While "on" or "local", also why sealed
+        questions cannot be answered, if they cannot.
     queued : int
         Reports of this survey that wait.
     sent : int

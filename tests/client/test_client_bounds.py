@@ -226,3 +226,21 @@ def test_a_version_that_asks_holds_back_one_that_does_not(
     assert first.flush(force=True).sent == 1
     assert [name for _, name, _ in heard.reports] == ["b"]
     assert responses(store, "a") == []
+
+
+def test_a_client_that_is_off_stays_off_beside_one_that_is_not(
+    start: Any, store: Path, heard: Collector, clock: Clock
+) -> None:
+    """Until the person decides, each does the less of what it asks for and the last start did."""
+    off: Client = start(OLD, heard.url, consent="off")
+    on: Client = start(OLD, heard.url, consent="on")
+    on._engine._uploader.stop(5)
+    on.record("a", True)
+    clock.advance(2 * DAY)
+    off.record("b", True)
+    assert off.flush(force=True).sent == 0
+    assert off.status().state == "off"
+    assert off._engine._uploader._thread is None
+    assert heard.requests == []
+    assert on.flush(force=True).sent == 1
+    assert [name for _, name, _ in heard.reports] == ["a"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from client_kit import (
     survey_file,
 )
 
+from deniable.client.bodies import compress
 from deniable.client.transport import Transport, _Exchange
 
 WATCHED = """
@@ -311,3 +313,50 @@ def test_answers_thrown_away_at_the_yes_are_not_counted(start: Any, store: Path)
     client.record("font", "a")
     counted = rows(store, "SELECT question, answers FROM ledger ORDER BY question")
     assert counted == [("dark", 1), ("font", 1)]
+
+
+@pytest.mark.parametrize("act", ["record", "record_many"])
+def test_an_answer_on_its_way_to_the_disk_is_from_before_the_yes(
+    start: Any, heard: Collector, store: Path, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    """The yes is stored, by another process, after the call and before the answer."""
+    client, other = start(survey(), heard.url), start(survey(), heard.url)
+    stores = client._engine._recorder.record
+
+    def decide_first(answers: Any) -> Any:
+        monkeypatch.undo()
+        assert other.opt_in()
+        return stores(answers)
+
+    monkeypatch.setattr(client._engine._recorder, "record", decide_first)
+    if act == "record":
+        client.record("dark", True)
+    else:
+        client.record_many({"dark": True})
+    assert rows(store, "SELECT * FROM queue") == []
+    assert client.status().dropped == {"before_consent": 1}
+    assert client.flush(force=True).sent == 0
+    client.record("dark", True)
+    assert client.flush(force=True).sent == 1
+
+
+def test_leave_to_send_that_was_had_before_the_no_was_stored_is_void(
+    start: Any, heard: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a thread that asked everything just before, and sends when the no was stored."""
+    client = start(survey(), heard.url, consent="on")
+    engine, transport = client._engine, client._engine._transport
+    body = compress(b'{"reports": []}')
+    with closing(transport.connection()) as connection:
+        assert transport.post(connection, body, transport.ticket(), 20).status == 200
+        tickets, store_it = [], engine._save_no
+
+        def ask_just_before() -> None:
+            tickets.append(transport.ticket())
+            assert engine._store.device().consent == "on"
+            store_it()
+
+        monkeypatch.setattr(engine, "_save_no", ask_just_before)
+        assert client.opt_out()
+        assert transport.post(connection, body, tickets[0], 20).status == 0
+    assert len(heard.requests) == 1

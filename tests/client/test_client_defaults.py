@@ -190,3 +190,33 @@ def test_silence_leaves_in_the_thread_as_an_answer_does(
     clock.advance(2 * DAY)
     client._engine._uploader.wake()
     heard.wait_for(1)
+
+
+@pytest.mark.parametrize("act", ["record", "record_many", "later"])
+def test_midnight_between_an_answer_and_the_disk_makes_it_no_default(
+    start: Any, clock: Clock, store: Path, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    clock.now = datetime(2026, 11, 30, 23, 59, 59, tzinfo=UTC)
+    client = start(asked(), consent="on")
+    client._engine._uploader.stop(5)
+    read = client._engine._read
+
+    def before_midnight(name: str, value: object) -> Any:
+        answer = read(name, value)
+        clock.advance(timedelta(seconds=2))
+        return answer
+
+    monkeypatch.setattr(client._engine, "_read", before_midnight)
+    with client._engine._db.lock:  # its thread can store nothing before midnight
+        if act == "record_many":
+            client.record_many({"bits": SIDES[9]})
+        else:
+            client.record("bits", SIDES[9], wait=act == "record")
+    assert client.status().dropped == {}
+    assert periods(store) == ["2026-11-30"]
+    (response,) = responses(store, "bits")
+    ((secret,),) = rows(store, "SELECT secret FROM device")
+    own = asked().questions["bits"]
+    permanent = permanent_response(secret, own, 9)
+    assert permanent is not None
+    assert own.mechanism.shape.pack(permanent) == response

@@ -265,3 +265,18 @@ def test_a_migrated_store_and_a_new_one_are_used_alike(start: Any, store: Path) 
     schema = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
     assert rows(store, schema) == rows(new, schema)
     assert rows(new, "PRAGMA page_size") == [(PAGE_BYTES,)]
+
+
+@pytest.mark.parametrize(("day", "sent"), [("2026-11-29", 2), ("2026-11-30", 0), ("2026-12-01", 0)])
+def test_only_what_was_recorded_after_the_day_of_the_yes_is_sent(
+    start: Any, store: Path, heard: Collector, clock: Clock, day: str, sent: int
+) -> None:
+    """The first release kept what waited when the yes came."""
+    make(store, ASKED, "ask", ANSWERS)
+    rows(store, "UPDATE device SET consent = 'on', consent_on = ?", day)
+    client = start(ASKED, heard.url)
+    client._engine._uploader.stop(5)
+    assert client.status().queued == 2
+    clock.advance(2 * DAY)
+    assert client.flush(force=True).sent == sent
+    assert len(heard.reports) == sent

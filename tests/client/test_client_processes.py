@@ -379,3 +379,20 @@ def test_a_no_holds_even_if_it_cannot_be_stored_at_once(
     assert rows(store, "SELECT question FROM queue JOIN ledger USING (number)") == []
     assert heard.requests == []
     assert client.opt_out() is (ending == "status")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_yes_after_a_no_that_could_not_be_stored_brings_nothing_back(
+    start: Any, store: Path, heard: Collector, clock: Clock
+) -> None:
+    """The no would have erased what waited."""
+    client = start(survey(), heard.url, consent="on")
+    client.record("dark", True)
+    with held(store):
+        assert client.opt_out() is False
+    assert client.opt_in()
+    assert client.status().queued == 0
+    clock.advance(DAY)
+    client.record("dark", True)
+    client.flush(force=True)
+    assert [period for period, _, _ in heard.reports] == ["2026-12-01"]

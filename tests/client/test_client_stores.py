@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import sqlite3
 import stat
+import threading
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -90,6 +94,91 @@ def test_awkward_paths_are_only_paths(
         assert len(responses(tmp_path / name, "dark")) == 1
 
 
+@pytest.mark.parametrize("links", [True, False])
+def test_two_first_starts_at_once_draw_one_secret(
+    start: Any, store: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    """Also on a file system without links, where the second would replace the first's store."""
+    second: list[Any] = []
+    threads: list[threading.Thread] = []
+    link, rename = os.link, Path.rename
+
+    def meanwhile() -> None:
+        if not threads:
+            threads.append(threading.Thread(target=lambda: second.append(start())))
+            threads[0].start()
+            threads[0].join(0.3)  # it waits for the lock; without one it would be the first
+
+    def slow_link(*names: Any) -> None:
+        meanwhile()
+        if not links:
+            raise OSError(errno.ENOTSUP, "no links")
+        link(*names)
+
+    def slow_rename(draft: Path, target: Path) -> Path:
+        meanwhile()
+        return rename(draft, target)
+
+    monkeypatch.setattr(os, "link", slow_link)
+    monkeypatch.setattr(Path, "rename", slow_rename)
+    first = start()
+    threads[0].join(20)
+    secrets = {client._engine._store.device().secret for client in (first, *second)}
+    assert len(second) == 1
+    assert [(secret,) for secret in secrets] == rows(store, "SELECT secret FROM device")
+    first.record("dark", True)
+    assert second[0].status().queued == 1
+
+
+def test_a_store_that_another_made_without_a_lock_is_not_replaced(
+    start: Any, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an older version does."""
+    start(store=store.with_name("older.db")).close()
+    older = store.with_name("older.db").read_bytes()
+    link = os.link
+
+    def slow_link(*names: Any) -> None:
+        store.write_bytes(older)
+        link(*names)
+
+    monkeypatch.setattr(os, "link", slow_link)
+    start().close()
+    secret = "SELECT secret FROM device"
+    assert rows(store, secret) == rows(store.with_name("older.db"), secret)
+
+
+def test_the_journal_of_a_deleted_store_is_not_taken_for_that_of_the_new_one(
+    start: Any, store: Path, clock: Clock
+) -> None:
+    """A killed process leaves one, with which SQLite would bring back parts of the old store."""
+    names = [f"q{number}" for number in range(30)]
+    asked = survey({"linkable": True}, **{name: question(epsilon=1) for name in names})
+    with start(asked) as client:
+        client.record_many(dict.fromkeys(names, True))
+    old = rows(store, "SELECT secret FROM device")
+    journal = store.with_name("acme.db-journal")
+    with closing(sqlite3.connect(store, isolation_level=None)) as db:
+        for statement in ("PRAGMA journal_mode = TRUNCATE", "PRAGMA cache_size = 1", "BEGIN"):
+            db.execute(statement)
+        for table in ("device SET begun = begun", "ledger SET about = about", "queue SET size = 1"):
+            db.execute(f"UPDATE {table}")
+        left = journal.read_bytes()
+        db.execute("ROLLBACK")
+    assert left.startswith(bytes.fromhex("d9d505f920a163d7")), "it is one to be played back"
+    store.unlink()
+    journal.write_bytes(left)
+    for day in range(3):
+        with start(asked) as client:
+            client.record_many(dict.fromkeys(names, True))
+            status = client.status()
+        assert (status.reason, status.epsilon_spent) == ("nobody has said yes yet", 30)
+        assert status.queued == 30 * (day + 1)
+        clock.advance(DAY)
+    assert rows(store, "SELECT secret FROM device") != old
+    assert rows(store, "PRAGMA integrity_check") == [("ok",)]
+
+
 # What breaks it
 
 
@@ -158,7 +247,9 @@ def test_whoever_puts_back_a_copy_goes_on(start: Any, store: Path) -> None:
     copy, before = store.read_bytes(), responses(store, "bits")
     scramble(store)
     scrambled = store.read_bytes()
-    start(WIDE).close()
+    with start(WIDE) as client:
+        reason = client.status().reason
+        assert "what it did since may be spent and reported again" in reason
     store.write_bytes(copy)
     with start(WIDE) as client:
         assert client.status().state == "local"

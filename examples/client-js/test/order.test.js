@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { MemoryStorage } from "../src/index.js";
+import { Outbox } from "../src/outbox.js";
 import { FileStorage } from "../src/stores/file.js";
 import { accept, clockAt, collector, DAY, HOUR, NOON, open, stored, surveyOf } from "./kit.js";
 
@@ -44,13 +45,15 @@ for (const [name, make] of Object.entries(STORES)) {
 
 test("an answer on its way while another tab hears the yes is not sent", async (t) => {
   const heard = await collector(t);
-  const store = new MemoryStorage();
-  const [here, there] = [await open({ url: heard.url, store }), await open({ store })];
-  await Promise.all([there.optIn(), here.record("coin", true)]);
-  assert.deepEqual((await here.status()).dropped, { before_consent: 1 });
-  assert.equal((await here.flush(FORCED)).sent, 0);
-  await here.record("coin", true);
-  assert.equal((await here.flush(FORCED)).sent, 1);
+  for (const consent of ["ask", "on"]) {
+    const store = new MemoryStorage();
+    const [here, there] = [await open({ url: heard.url, store }), await open({ store, consent })];
+    await Promise.all([there.optIn(), here.record("coin", true)]);
+    assert.deepEqual((await here.status()).dropped, { before_consent: 1 });
+    assert.equal((await here.flush(FORCED)).sent, 0);
+    await here.record("coin", true);
+    assert.equal((await here.flush(FORCED)).sent, 1);
+  }
 });
 
 for (const again of [false, true]) {
@@ -80,6 +83,7 @@ test("one client of a store sends at a time, and one that was killed is not wait
   const first = await open({ url: heard.url, store, clock, consent: "on" });
   const second = await open({ url: heard.url, store, clock, consent: "on" });
   await first.record("coin", true);
+  const [report] = (await stored(store)).queue;
   heard.answer = async (request, reply) => {
     assert.deepEqual(await second.flush(FORCED), { sent: 0, kept: 1, dropped: 0 });
     accept(request, reply);
@@ -88,7 +92,10 @@ test("one client of a store sends at a time, and one that was killed is not wait
   assert.equal(heard.requests.length, 1);
   const state = await stored(store);
   assert.equal(state.sending, null);
-  await store.save(JSON.stringify({ ...state, sending: { by: "killed", until: clock.now + 45_000 } }));
+  const killed = { ...state, sending: { by: "killed", until: clock.now + 45_000 } };
+  await store.save(JSON.stringify(killed));
+  const outbox = new Outbox("vectors", null, null, clock, null);
+  assert.equal(outbox.nextDeparture({ ...killed, queue: [{ ...report, notBefore: 0 }] }), clock.now + 45_000);
   clock.now += DAY;
   await second.record("coin", true);
   heard.answer = accept;

@@ -110,6 +110,10 @@ test("a store that lost its lock writes nothing", async (t) => {
     { name: "BusyStore" },
   );
   assert.deepEqual(readdirSync(join(path, "..")), ["acme.json.lock"]);
+  rmSync(`${path}.lock`);
+  writeFileSync(path, "another's");
+  await assert.rejects(store.exclusive(() => store.save("text", null)), { name: "BusyStore" });
+  assert.equal(readFileSync(path, "utf8"), "another's");
 });
 
 test("a full browser storage silences the client and the app goes on", async () => {
@@ -137,6 +141,37 @@ test("a no that finds the browser's storage full is obeyed, and stored by a late
     const next = await (await page()).status();
     assert.deepEqual([next.state, next.queued], ["off", 0]);
   }
+});
+
+test("a yes that is said before a no, and stored while the no cannot be, does not undo it", async () => {
+  const storage = browserStorage();
+  const client = await open({ store: new LocalStorage("acme", storage), consent: "on" });
+  const { setItem } = storage;
+  storage.setItem = (key, text) => { // there is room for one more change
+    setItem(key, text);
+    storage.quota = 10;
+  };
+  assert.deepEqual(await Promise.all([client.optIn(), client.optOut()]), [true, false]);
+  assert.equal((await client.status()).state, "off");
+});
+
+test("a store that is made while somebody looks is not taken for one that has gone", async () => {
+  const store = new MemoryStorage();
+  const client = await open({ store, consent: "off" });
+  const load = store.load.bind(store);
+  let goOn;
+  const held = new Promise((resolve) => (goOn = resolve));
+  store.load = async () => {
+    store.load = load;
+    const text = await load();
+    await held;
+    return text;
+  };
+  const looking = client.status();
+  assert.equal(await client.optIn(), true);
+  goOn();
+  assert.equal((await looking).state, "off");
+  assert.equal((await client.status()).state, "on");
 });
 
 test("a client that is silent stores a no all the same", async () => {
