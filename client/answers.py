@@ -12,6 +12,10 @@ from typing import Literal
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.periods import Period, period_at
 from deniable.protocol.question import Question
+from deniable.protocol.survey import Survey
+
+from .faults import PASSING
+from .foreign import interrupts
 
 Outcome = Literal[
     "queued",
@@ -58,3 +62,28 @@ class Answer:
     def period(self) -> Period:
         """The period it belongs to."""
         return period_at(self.question.period, self.now)
+
+
+def read(survey: Survey, name: object, value: object, now: datetime) -> Answer:
+    """Return an answer to be recorded; nothing is kept yet.
+
+    Raises
+    ------
+    UnknownQuestion
+        If the survey has no such question.
+    ParameterError
+        If the value is no answer to it, or fails when it is looked at, as stand-ins for other
+        objects do.
+    """
+    try:
+        question = survey.questions.get(name) if isinstance(name, str) else None
+        if question is not None:
+            return Answer(question, question.encode(value), now)
+    except ParameterError:
+        raise
+    except Exception as exc:
+        if isinstance(exc, PASSING) or interrupts(exc):
+            raise
+        raise ParameterError("the question or its value cannot be read; pass plain ones") from None
+    known = ", ".join(survey.questions)
+    raise UnknownQuestion(f"question: the survey has no such question; use one of {known}")

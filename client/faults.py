@@ -34,6 +34,9 @@ class BusyStore(StoreError):
     """Another process has been writing to the store for too long."""
 
 
+PASSING = (BusyStore, MemoryError, RecursionError)
+"""What the next attempt may not meet, and so ends none: the last two are no fault of the store."""
+
 _BUSY = {"SQLITE_BUSY", "SQLITE_LOCKED"}
 _UNREADABLE = {"SQLITE_CORRUPT", "SQLITE_NOTADB"}
 _WORDS = {

@@ -51,6 +51,8 @@ def check(survey: Survey, answers: object, now: datetime) -> None:
 def _pair(pair: Any) -> Pair | ParameterError:
     try:
         name, value = pair
-    except (TypeError, ValueError):
+    except Exception as exc:
+        if interrupts(exc):
+            raise
         return ParameterError(_FORM)
     return name, value

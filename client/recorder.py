@@ -17,7 +17,7 @@ from deniable.protocol.question import Question
 from deniable.protocol.response import Response, Wire
 from deniable.protocol.survey import Survey
 
-from .answers import LASTING, Answer, Outcome, UnknownQuestion
+from .answers import LASTING, Answer, Outcome, read
 from .bounds import expired, size, within_limits
 from .database import Database
 from .pacing import SPREAD, departure, due_defaults
@@ -49,32 +49,9 @@ class Recorder:
         self.next_defaults: datetime | None = None
         self._decided_at: datetime | None = None
 
-    def question(self, name: object) -> Question:
-        """Return the question of a name.
-
-        Raises
-        ------
-        UnknownQuestion
-            If the survey has none.
-        """
-        question = self._survey.questions.get(name) if isinstance(name, str) else None
-        if question is None:
-            known = ", ".join(self._survey.questions)
-            raise UnknownQuestion(f"question: the survey has no such question; use one of {known}")
-        return question
-
     def read(self, name: object, value: object, now: datetime) -> Answer:
-        """Return an answer to be recorded; nothing is kept yet.
-
-        Raises
-        ------
-        UnknownQuestion
-            If the survey has no such question.
-        ParameterError
-            If the value is no answer to it.
-        """
-        question = self.question(name)
-        return Answer(question, question.encode(value), now)
+        """Return an answer to be recorded, as :func:`~deniable.client.answers.read`."""
+        return read(self._survey, name, value, now)
 
     def known(self, answer: Answer) -> Outcome | None:
         """Return what is known to become of an answer without a look at the store, or None."""

@@ -35,8 +35,8 @@ export class Client {
    */
   static async open(options = {}) {
     const client = new Client();
-    client.#strict = options.strict === true;
-    await client.#guarded(() => client.#open(options));
+    client.#strict = options?.strict === true;
+    await client.#guarded(() => client.#open(options ?? {}));
     return client;
   }
 
@@ -64,11 +64,13 @@ export class Client {
 
   /**
    * Send what is due now.
-   * @param {{force?: boolean, timeout?: number}} [how] force: everything, due or not, for tests and
+   * @param {{force?: boolean, timeout?: number}} [options] force: everything, due or not, for tests and
    *   demonstrations, for it gives away when answers were recorded. timeout: seconds
    * @returns {Promise<{sent: number, kept: number, dropped: number}>}
    */
-  async flush({ force = false, timeout = 1 } = {}) {
+  async flush(options = {}) {
+    const force = options?.force === true;
+    const timeout = Number.isFinite(options?.timeout) ? options.timeout : 1;
     const nothing = { sent: 0, kept: 0, dropped: 0 };
     const flushed = await this.#guarded(async (parts) => {
       const consent = await this.#prepare();

@@ -366,3 +366,12 @@ test("mistakes raise only if strict, and no message holds a value", async () => 
   await lenient.record("nothing", true);
   assert.deepEqual((await lenient.status()).dropped, { wrong_value: 1, no_such_question: 1 });
 });
+
+test("wrong arguments neither throw nor silence", async () => {
+  assert.equal((await Client.open(null)).constructor, Client);
+  const client = await open({ store: new MemoryStorage(), clock: clockAt(), consent: "on" });
+  for (const wrong of [null, 7, { timeout: Symbol("s") }, { timeout: NaN }, { timeout: "1" }]) {
+    assert.deepEqual(await client.flush(wrong), { sent: 0, kept: 0, dropped: 0 });
+  }
+  assert.equal((await client.status()).state, "on");
+});
