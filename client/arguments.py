@@ -1,15 +1,18 @@
 """What an app hands to its client, read with care: anything can come, and a mistake is named.
 
-What must never change: no message repeats what was handed over.
+What must never change: no message repeats what was handed over; and its type is looked at, not what
+it says it is.
 """
 
 from __future__ import annotations
 
 import math
 import os
+from contextlib import suppress
 from decimal import Decimal
 from numbers import Real
 from pathlib import Path
+from typing import cast
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.survey import Survey, load_survey
@@ -23,7 +26,9 @@ def survey_of(survey: object) -> Survey:
     ParameterError
         If it is neither, or a survey with mistakes.
     """
-    return survey if isinstance(survey, Survey) else load_survey(path_of("survey", survey))
+    if issubclass(type(survey), Survey):
+        return cast("Survey", survey)
+    return load_survey(path_of("survey", survey))
 
 
 def path_of(name: str, path: object) -> Path:
@@ -34,32 +39,28 @@ def path_of(name: str, path: object) -> Path:
     ParameterError
         If it is none that any file could have.
     """
-    try:
-        text = os.fspath(path)  # type: ignore[call-overload]
-        if isinstance(text, str) and b"\0" not in os.fsencode(text):
-            return Path(text).absolute()
-    except Exception:  # no path, not to be encoded, or no folder that it would be relative to
-        pass
+    with suppress(Exception):  # no path, not to be encoded, or relative to a folder that is gone
+        text = os.fspath(cast("os.PathLike[str]", path))
+        if b"\0" not in os.fsencode(text):
+            return Path(text).absolute()  # which takes no bytes
     raise ParameterError(f"{name} must be the path of a file, as text or Path")
 
 
 def seconds_of(timeout: object) -> float:
-    """Return a number of seconds.
+    """Return a number of seconds, 0 for less.
 
     Raises
     ------
     ParameterError
         If it is no number, or not finite.
     """
-    seconds = math.nan
-    if isinstance(timeout, (Real, Decimal)) and not isinstance(timeout, bool):
-        try:
-            seconds = float(timeout)
-        except (ArithmeticError, ValueError):  # beyond every float, or a signalling NaN
-            pass
+    seconds, kind = math.nan, type(timeout)
+    if kind is not bool and issubclass(kind, (Real, Decimal)):
+        with suppress(ArithmeticError, ValueError):  # beyond every float, or a signalling NaN
+            seconds = float(cast("Real", timeout))
     if not math.isfinite(seconds):
         raise ParameterError("timeout must be a number of seconds, and finite, such as 1.0")
-    return seconds
+    return max(0.0, seconds)
 
 
 def flag_of(name: str, value: object) -> bool:

@@ -16,7 +16,7 @@ from deniable.protocol.errors import (
     StoreError,
 )
 
-from .faults import BusyStore, NoStore, UnreadableStore
+from .faults import PASSING, NoStore, UnreadableStore
 from .foreign import foreign
 
 TYPE_CHECKING = False  # of `typing`, which takes longer to load than all there is here
@@ -62,15 +62,16 @@ class Client:
         What the collector knows this app's builds by, if it asks for that. It ships inside the
         app and so is no secret; all devices of an app have the same, so it names none of them.
     strict : bool
-        Raise for a wrong value, an unknown question or an invalid survey, as is useful while an
-        app is developed. Otherwise nothing raises; :meth:`status` says what is wrong.
+        Raise for a wrong value, an unknown question, an invalid survey and every other mistake in
+        what the app says, whatever the person decided, as is useful while an app is developed.
+        Otherwise nothing raises; :meth:`status` says what is wrong.
 
     Raises
     ------
     ParameterError
-        Only if ``strict``: an invalid survey, URL, consent, segment or app key.
+        Only if ``strict``: an invalid survey, URL, path, consent, segment or app key.
     StoreError
-        Only if ``strict``: there is a file at the store's path that is none; it is left alone.
+        Only if ``strict``: what is at the store's path is none, or a folder; it is left alone.
 
     Examples
     --------
@@ -95,6 +96,7 @@ class Client:
         from .status import Status
 
         self._strict = strict
+        self._clock = _clock
         self._path: Path | None = None
         self._engine: Engine | None = None
         self._setting: Setting | None = None
@@ -103,7 +105,7 @@ class Client:
         self._last = Status("silent")
         self._closed = False
         try:
-            self._open(survey, collector_url, store, consent, segment, app_key, _clock, _environ)
+            self._open(survey, collector_url, store, consent, segment, app_key, _environ)
         except Exception as exc:
             self._fail(exc)
             self._raise(exc)
@@ -144,7 +146,8 @@ class Client:
         >>> client.record("dark_mode", True)
         >>> client.record("export", "pdf", wait=False)
         """
-        error = self._kept(lambda engine, *it: engine.record(*it, wait=wait), question, value)
+        wait = wait is True or self._flag("wait", wait, True)
+        error = self._kept(lambda engine, it: engine.record(*it[0], wait=wait), [(question, value)])
         del value
         if error is not None:
             raise error
@@ -156,7 +159,8 @@ class Client:
     ) -> None:
         """Answer several questions in one durable write; as :meth:`record`, for each.
 
-        A wrong answer among them is refused, and the others are kept.
+        A wrong answer among them is refused, and the others are kept. If the iterable fails on its
+        way, so are those that it had given.
 
         Parameters
         ----------
@@ -172,11 +176,8 @@ class Client:
         --------
         >>> client.record_many({"dark_mode": True, "export": "pdf"})
         """
-        from collections.abc import Mapping
-
-        pairs = answers.items() if isinstance(answers, Mapping) else answers
-        error = self._kept(lambda engine, every: engine.record_many(every), pairs)
-        del answers, pairs
+        error = self._kept(lambda engine, every: engine.record_many(every), answers)
+        del answers
         if error is not None:
             raise error
 
@@ -237,8 +238,14 @@ class Client:
         force : bool
             Send everything, due or not, however long it takes; for tests and demonstrations, for
             it gives away when answers were recorded.
-        timeout : float
-            Seconds that sending what is due may take in all.
+        timeout : int, float or Decimal
+            Seconds that sending what is due may take in all. What is no finite number of seconds
+            counts as 1.
+
+        Raises
+        ------
+        ParameterError
+            Only if ``strict``: such a timeout.
 
         Examples
         --------
@@ -246,10 +253,13 @@ class Client:
         >>> client.flush(timeout=0.5)  # a day's reports are due when it is over
         Flushed(sent=0, kept=1, dropped=0)
         """
+        from .arguments import seconds_of
         from .status import Flushed
 
-        seconds = None if force else timeout
-        return self._do(lambda engine: engine.flush(force=force, timeout=seconds), Flushed())
+        every = self._flag("force", force, False)
+        seconds = self._meant(lambda: seconds_of(timeout), 1.0)
+        limit = None if every else seconds
+        return self._do(lambda engine: engine.flush(force=every, timeout=limit), Flushed())
 
     def opt_in(self) -> bool:
         """Store that the person said yes: what is recorded from now on will be sent.
@@ -273,11 +283,15 @@ class Client:
     def opt_out(self) -> bool:
         """Store that the person said no: what waits is erased, nothing is recorded or sent.
 
+        It can be said to every client: to one that was closed, and to one that is silent because
+        its arguments are wrong, as long as it is known where the store lies.
+
         Returns
         -------
         bool
-            Whether it was stored. If not, this client obeys all the same, and stores it as soon
-            as the store can be written.
+            Whether it was stored. If not, this client obeys all the same. If another process held
+            the store, it is stored with a later call, or by :meth:`close`; it is lost if the
+            process ends before the store was free, so ask again then.
 
         Examples
         --------
@@ -302,6 +316,8 @@ class Client:
         if self._veto:
             return replace(self._last, state="off", reason=self._veto)
         known = self._do(lambda engine: engine.status(), None)
+        if known is None and self._engine is not None and self._engine.no_unsaved:
+            return replace(self._last, state="off", reason=_UNSAVED)
         if known is None:
             reason = self._reason or "another process is using the store"
             return replace(self._last, state="silent", reason=reason)
@@ -342,23 +358,22 @@ class Client:
         consent: Literal["ask", "on", "off"],
         segment: str | None,
         app_key: str | None,
-        clock: Clock | None,
         environ: Mapping[str, str] | None,
     ) -> None:
-        from pathlib import Path
-
-        from deniable.protocol.survey import Survey, load_survey
-
+        """Understand the app; the path first, so that a no can be stored whatever else is wrong."""
+        from .arguments import path_of, survey_of
         from .environment import veto
         from .pacing import utc_now
         from .places import default_store
         from .setting import Setting
         from .transport import Transport
 
-        loaded = survey if isinstance(survey, Survey) else load_survey(os.fspath(survey))
-        place = default_store(loaded.id) if store is None else Path(store)
-        self._path = place.absolute()
-        self._setting = Setting(loaded, consent, segment, clock or utc_now)
+        if store is not None:
+            self._path = path_of("store", store)
+        loaded = survey_of(survey)
+        if self._path is None:
+            self._path = default_store(loaded.id).absolute()
+        self._setting = Setting(loaded, consent, segment, self._clock or utc_now)
         transport = Transport(collector_url, app_key)
         self._veto = veto(os.environ if environ is None else environ)
         if not self._veto:
@@ -386,26 +401,48 @@ class Client:
             db.close()
             raise
 
-    def _kept(self, act: Callable[..., None], *answer: object) -> BaseException | None:
+    def _kept(self, act: Callable[..., None], answers: object) -> BaseException | None:
         """Record something; return what to raise, without the frames that held the value."""
         engine = self._engine
-        if engine is None:
-            if self._closed and self._strict:
-                return DeniableError("the client was closed; answer before that, or make another")
-            return None
         try:
-            act(engine, *answer)
+            if engine is None or engine.off:
+                return self._unkept(answers)
+            act(engine, answers)
             return None
         except (ParameterError, MissingExtraError) as exc:
             error: BaseException = exc
-        except BusyStore as exc:
-            engine.refuse("busy")
-            error = exc
         except BaseException as exc:
-            if not foreign(exc):
+            if engine is not None and isinstance(exc, PASSING):
+                engine.refuse("busy")
+            elif not foreign(exc):
                 self._fail(exc)
             error = exc
         return _bare(error) if self._raises(error) else None
+
+    def _unkept(self, answers: object) -> DeniableError | None:
+        """Find the mistakes of a strict app in what nobody keeps, since the answer was no."""
+        if self._strict and self._closed:
+            return DeniableError("the client was closed; answer before that, or make another")
+        if self._strict and self._setting is not None:
+            from .pairs import check
+
+            check(self._setting.survey, answers, self._setting.clock())
+        return None
+
+    def _flag(self, name: str, value: object, otherwise: bool) -> bool:
+        if isinstance(value, bool):  # and what is imported may be gone, as in a late finalizer
+            return value
+        from .arguments import flag_of
+
+        return self._meant(lambda: flag_of(name, value), otherwise)
+
+    def _meant(self, read: Callable[[], T], otherwise: T) -> T:
+        """Return an argument as it was meant; if it is a mistake, what holds in its place."""
+        try:
+            return read()
+        except ParameterError as exc:
+            self._raise(exc)
+            return otherwise
 
     def _foresee(self, question: str, value: object) -> Preview | None:
         from dataclasses import replace
@@ -424,7 +461,7 @@ class Client:
 
     def _decide(self, consent: Literal["on", "off"]) -> bool:
         """Let the engine obey, or where there is none, only store the decision."""
-        if self._engine is not None or self._closed:
+        if self._engine is not None:
             if consent == "on":
                 return self._do(lambda engine: engine.opt_in(), False)
             return self._do(lambda engine: engine.opt_out(), False)
@@ -435,16 +472,18 @@ class Client:
             return False
 
     def _store_decision(self, consent: Literal["on", "off"]) -> bool:
-        from .opening import open_store
-        from .store import Store
+        """Store a no wherever there can be a store; a yes only if it could be obeyed there."""
+        from .opening import store_decision
+        from .pacing import utc_now
 
-        if self._setting is None or self._path is None:
+        path, setting = self._path, self._setting
+        if path is None:
             return False
-        if not self._veto and not self._path.exists():
-            return False
-        survey, clock = self._setting.survey, self._setting.clock
-        with open_store(self._path, self._setting.consent, survey.max_epsilon, clock()) as db:
-            Store(db).decide(consent, clock())
+        if consent == "on":
+            possible = self._veto or os.path.exists(path)  # noqa: PTH110 - which fails for no path
+            if self._closed or setting is None or not possible:
+                return False
+        store_decision(path, consent, setting, (self._clock or utc_now)())
         return True
 
     def _do(self, act: Callable[[Engine], T], otherwise: T) -> T:
@@ -457,7 +496,8 @@ class Client:
         except Exception as exc:
             if foreign(exc):
                 raise
-            self._fail(exc)
+            if not isinstance(exc, ParameterError):
+                self._fail(exc)
             self._raise(exc)
             return otherwise
 
@@ -468,15 +508,15 @@ class Client:
     def _raises(self, error: BaseException) -> bool:
         """Return whether an error is raised: a mistake of the app, if it asked for that.
 
-        A store's fault is none of its. What a signal handler of the app raised meanwhile is the
-        app's own, and always raised.
+        A store's fault is none of its, nor is what passes. What a signal handler of the app raised
+        meanwhile is the app's own, and always raised.
         """
-        mistake = isinstance(error, NoStore) or not isinstance(error, StoreError)
+        mistake = isinstance(error, NoStore) or not isinstance(error, (StoreError, *PASSING))
         return (self._strict and mistake) or foreign(error)
 
     def _fail(self, exc: BaseException) -> None:
-        """Go silent for good, unless it was only another process that took too long."""
-        if isinstance(exc, BusyStore) and self._engine is not None:
+        """Go silent for good, unless it passes, such as another process that took too long."""
+        if isinstance(exc, PASSING) and self._engine is not None:
             return
         known = isinstance(exc, DeniableError)
         self._shut(str(exc) if known else f"an error inside deniable ({type(exc).__name__})")
@@ -499,6 +539,12 @@ class Client:
         except Exception as exc:
             _debug("the store did not close (%s)", type(exc).__name__)
         _debug("silent: %s", reason)
+
+
+_UNSAVED = (
+    "the answer was no; it is not stored yet, because another process is using the store, and is "
+    "lost if this one ends before that"
+)
 
 
 def _bare(error: BaseException) -> BaseException:

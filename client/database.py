@@ -6,12 +6,13 @@ parent's connection in no way, not even to close it.
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,14 +20,27 @@ from deniable.protocol.errors import StoreError
 
 from .faults import BusyStore, fault
 from .schema import PATIENCE, connect, in_memory
+from .turns import Turns
 
 T = TypeVar("T")
 
 _HURRY = 0.1
+"""Seconds for which a process that ends waits for another one, and twice that for a thread of
+its own, which may have stopped for ever in the middle of something."""
+
 _PAUSE = 0.005
+
+_CUT = "the process was forked amid a write to the store, and cannot use it"
 
 _ABANDONED: list[object] = []
 """Connections of a parent process; dropping the last reference would close them."""
+
+
+class _Limits(threading.local):
+    """Until when a thread's call may wait: for the file, and for its turn at it."""
+
+    file = math.inf
+    turn = math.inf
 
 
 class Database:
@@ -42,25 +56,58 @@ class Database:
 
     def __init__(self, path: Path | None, *, look: bool = False) -> None:
         self.path = path
-        self.lock = threading.RLock()
-        self._patience = PATIENCE
+        self._turns = Turns()
+        self._limits = _Limits()
+        self.patience = PATIENCE
+        self._hurried = False
         self._db: sqlite3.Connection | None = (
             connect(path, look=look, patience=PATIENCE) if path else in_memory()
         )
         self._inherited = False
+        self._why = "the store is closed"
         self._process = os.getpid()
 
     def close(self) -> None:
-        """Close the file; using it afterwards is a store error."""
-        with self.lock:
+        """Close the file; using it afterwards is a store error.
+
+        A thread that is still using it closes it when it lets go of it.
+        """
+        with suppress(BusyStore), self._turn():
             db, self._db = self._db, None
-            self._inherited = False
             if db is not None:
                 db.close()
+        self._db, self._inherited = None, False
+
+    def only(self, *threads: int | None) -> None:
+        """From now on, let the store be closed for all threads but these."""
+        self._turns.only(*threads)
 
     def hurry(self) -> None:
-        """From now on, wait for other processes hardly at all."""
-        self._patience = _HURRY
+        """From now on, wait for other processes hardly at all, nor for other threads."""
+        self._hurried = True
+        self.patience = _HURRY
+
+    @property
+    def lock(self) -> threading.RLock:
+        """Held by the thread whose turn it is."""
+        return self._turns.lock
+
+    @contextmanager
+    def within(self, seconds: float, *, turn: bool = True) -> Iterator[None]:
+        """Let the calling thread wait for other processes so long at most, all in all.
+
+        Parameters
+        ----------
+        turn : bool
+            And for the other threads of this process, which get on otherwise.
+        """
+        limits, until = self._limits, time.monotonic() + seconds
+        before = limits.file, limits.turn
+        try:
+            limits.file, limits.turn = until, until if turn else math.inf
+            yield
+        finally:
+            limits.file, limits.turn = before
 
     def __enter__(self) -> Database:
         return self
@@ -71,13 +118,15 @@ class Database:
     def after_fork(self) -> None:
         """In the child: forget the parent's lock and connection."""
         self._process = os.getpid()
-        self.lock = threading.RLock()
+        self._turns = Turns()
+        self._limits = _Limits()
         if self._db is not None and self.path is not None:
             _ABANDONED.append(self._db)
+            self._inherited = not self._db.in_transaction
             if self._db.in_transaction:
                 _keep_for_ever(self._db)
+                self._why = _CUT
             self._db = None
-            self._inherited = True
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -88,7 +137,7 @@ class Database:
         StoreError
             Its subclass says whether the store is unreadable or only busy.
         """
-        with self.lock:
+        with self._turn():
             db = self._connection()
             interrupted = db.in_transaction
             if interrupted:
@@ -97,10 +146,10 @@ class Database:
                 try:
                     self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))
                     yield
-                    self._writing()
+                    self._connection()  # of which a child that was forked meanwhile has none
                     self._patiently(lambda: db.execute("COMMIT"))
                 except BaseException:
-                    if self._mine() is db and db.in_transaction:
+                    if os.getpid() == self._process and self._db is db and db.in_transaction:
                         db.execute("ROLLBACK")
                     raise
             except sqlite3.Error as exc:
@@ -109,7 +158,7 @@ class Database:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Let every query inside see the same moment; whoever writes meanwhile waits."""
-        with self.lock:
+        with self._turn():
             db = self._connection()
             db.execute("BEGIN")
             try:
@@ -120,7 +169,7 @@ class Database:
 
     def rows(self, sql: str, *values: object) -> list[Any]:
         """Run a query."""
-        with self.lock:
+        with self._turn():
             db = self._connection()
             try:
                 return self._patiently(lambda: db.execute(sql, values).fetchall())
@@ -129,7 +178,7 @@ class Database:
 
     def write(self, sql: str, *values: object) -> int:
         """Run a statement inside a transaction; return how many rows it touched."""
-        return self._writing().execute(sql, values).rowcount
+        return self._connection().execute(sql, values).rowcount
 
     def _patiently(self, act: Callable[[], T]) -> T:
         """Try again while another process holds the file, for as long as there is patience."""
@@ -139,38 +188,33 @@ class Database:
                 return act()
             except sqlite3.OperationalError as exc:
                 busy = getattr(exc, "sqlite_errorname", "").startswith("SQLITE_BUSY")
-                if not busy or time.monotonic() - begun >= self._patience:
+                until = min(begun + self.patience, self._limits.file)
+                if not busy or time.monotonic() >= until:
                     raise
                 time.sleep(_PAUSE)
 
-    def _writing(self) -> sqlite3.Connection:
-        """Return the connection inside a transaction; a child that was forked there has none."""
-        db = self._mine()
-        if db is None or not db.in_transaction:
-            raise BusyStore("the transaction is that of a parent process; try again")
-        return db
-
-    def _mine(self) -> sqlite3.Connection | None:
-        """Return the connection if this process opened it."""
-        return self._db if os.getpid() == self._process else None
+    def _turn(self) -> AbstractContextManager[None]:
+        """Wait for the turn of this thread, as long as its call may."""
+        seconds = self._limits.turn - time.monotonic()
+        return self._turns.take(min(seconds, 2 * _HURRY) if self._hurried else seconds)
 
     def _connection(self) -> sqlite3.Connection:
         if os.getpid() != self._process:
             self.after_fork()
         if self._db is None and self._inherited and self.path is not None:
-            self._db = connect(self.path, patience=self._patience)
+            self._db = connect(self.path, patience=self.patience)
             self._inherited = False
         if self._db is None:
-            raise StoreError("the store is closed")
+            raise StoreError(self._why)
         return self._db
 
 
 def _keep_for_ever(db: sqlite3.Connection) -> None:
     """Let not even the end of the interpreter close a connection.
 
-    That would roll back what the parent is about to commit. Only a fork inside a transaction, as
-    by the handler of a signal that came there, needs this; elsewhere a thread of the parent that
-    was in one keeps its connection by a frame that is never unwound here.
+    That would roll back what the parent is about to commit, if the fork came inside a transaction:
+    by a C library that tells nobody, or the handler of a signal. SQLite keeps count of its locks
+    by process, so that a connection of the child's own would wait for this one for ever.
     """
     import ctypes
 

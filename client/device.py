@@ -6,7 +6,6 @@ Works on stores alone: no survey, no network, and no app needs to run.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -101,19 +100,18 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None, *, _clock: Clock = utc_now) -> int:
     """Run the command; return its exit status."""
-    options = build_parser().parse_args(argv)
-    options.now = _clock()
     for stream in (sys.stdout, sys.stderr):  # a question may be in any script
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
+        options = build_parser().parse_args(argv)
+        options.now = _clock()
         return COMMANDS[options.command](_meant(options), options)
     except DeniableError as exc:
         return complain(str(exc))
     except KeyboardInterrupt:
         return complain("interrupted; nothing more was done")
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 
 

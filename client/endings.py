@@ -1,4 +1,8 @@
-"""Clients of a process that ends: what waits for the disk is stored, the network is not awaited."""
+"""Clients of a process that ends: what waits for the disk is stored, the network is not awaited.
+
+What must never change: what the app still answers afterwards, from an ``atexit`` of its own that
+runs later or a finalizer, is stored as well, and starts no thread.
+"""
 
 from __future__ import annotations
 
@@ -9,36 +13,41 @@ from contextlib import suppress
 from typing import Protocol
 
 
-class Closable(Protocol):
-    """What is closed when a process ends without having closed it."""
+class Settling(Protocol):
+    """What comes to rest when a process ends without having closed it."""
 
-    def close(self) -> object:
-        """Come to an end within a fraction of a second."""
-
-
-_living: weakref.WeakSet[Closable] = weakref.WeakSet()
+    def settle(self) -> None:
+        """Come to rest within a fraction of a second; start no thread from now on."""
 
 
-def watch(client: Closable) -> None:
-    """Close a client at the end of the process, if it still lives then; once in each process.
+_living: weakref.WeakSet[Settling] = weakref.WeakSet()
+_over = False
+
+
+def watch(client: Settling) -> None:
+    """Settle a client at the end of the process, if it still lives then; once in each process.
 
     A child of ``multiprocessing`` runs no ``atexit``, but an end of its own.
     """
     _living.add(client)
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
-        util.Finalize(None, _close_all, exitpriority=0)
+        util.Finalize(None, _settle_all, exitpriority=0)
+    if _over:
+        client.settle()
 
 
-def unwatch(client: Closable) -> None:
+def unwatch(client: Settling) -> None:
     """Forget a client that was closed."""
     _living.discard(client)
 
 
-def _close_all() -> None:
+def _settle_all() -> None:
+    global _over
+    _over = True
     for client in list(_living):
         with suppress(Exception):
-            client.close()
+            client.settle()
 
 
-atexit.register(_close_all)
+atexit.register(_settle_all)

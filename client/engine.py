@@ -5,22 +5,27 @@ Raises whatever goes wrong; :class:`~deniable.client.Client` is what keeps that 
 
 from __future__ import annotations
 
+import math
 import os
+import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Literal
+from weakref import WeakMethod
 
-from deniable.protocol.errors import ParameterError
+from deniable.protocol.errors import ParameterError, StoreError
 
 from . import endings, forks
 from .answers import Answer, Outcome, UnknownQuestion
 from .database import Database
-from .faults import BusyStore, ClonedStore
+from .faults import PASSING, ClonedStore
 from .foresight import foresee
 from .machine import machine_id
 from .outbox import Outbox
-from .pairs import every, pair_of
+from .pairs import pairs_of
 from .pending import Queue
 from .reasons import REFUSED
 from .recorder import Recorder
@@ -35,6 +40,9 @@ from .uploader import Uploader
 from .writer import Writer
 
 _JOIN_SECONDS = 0.3
+_END_SECONDS = 0.5
+_SAVE_SECONDS = 0.2
+_GRACE_SECONDS = 0.1
 _STATES: dict[str, Literal["on", "local", "off"]] = {"on": "on", "ask": "local", "off": "off"}
 
 
@@ -42,7 +50,8 @@ class Engine:
     """One survey, one store, one collector.
 
     With a store in memory it starts no thread: ``wait`` is as if it were true, and only a flush
-    sends.
+    sends. When the client that it works for is dropped without having been closed, its threads
+    end by themselves; so they hold no reference to that.
     """
 
     def __init__(
@@ -58,7 +67,6 @@ class Engine:
         self._clock = clock
         self._transport = transport
         self._db = db
-        self._on_fault = on_fault
         self._process = os.getpid()
         self._refused = Refusals()
         self._no_unsaved = False
@@ -78,18 +86,34 @@ class Engine:
         )
         self._outbox = Outbox(survey.id, db, self._store, self._queue, transport, clock)
         self._uploader = Uploader(
-            self._outbox, self._recorder, self._store, self._queue, clock, on_fault
+            self._outbox,
+            self._recorder,
+            self._store,
+            self._queue,
+            clock,
+            on_fault=self._fail,
+            on_drop=self.close,
         )
+        drop = self._uploader.drop
+        self._owner = WeakMethod(on_fault, lambda _: drop())
         self._writer = Writer(self._write_later)
+        self._ended = False
+        self._closing = threading.Lock()
+        if db.path is None:
+            self._uploader.end()
+            self._writer.end()
+        self._watched = True
+        forks.watch(self)
+        endings.watch(self)
         if self._consent != "off":
             self._recorder.decide_defaults(clock())
         self._next_step()
-        forks.watch(self)
-        endings.watch(self)
-        self._watched = True
 
     def record(self, name: str, value: object, *, wait: bool) -> None:
-        """Answer a question, if the person has not said no; store it now, or in the background."""
+        """Answer a question, if the person has not said no; store it now, or in the background.
+
+        Nobody has to close the store or the process for it: what comes later is stored at once.
+        """
         self._here()
         if self._consent == "off":
             return
@@ -97,22 +121,29 @@ class Engine:
         known = self._recorder.known(answer) if self._consent == "on" else None
         if known is not None and not self._recorder.news(answer.now):
             self._note([known])
-        elif wait or self._db.path is None:
-            self._note(self._write([replace(answer, begun=self._store.device().begun)]))
-        else:
-            self._writer.put(replace(answer, begun=self._begun))
+            return
+        if wait or not self._writer.put(replace(answer, begun=self._begun)):
+            with self._db.within(self._db.patience, turn=False):
+                self._note(self._write([replace(answer, begun=self._store.device().begun)]))
 
-    def record_many(self, answers: Iterable[tuple[str, object]]) -> None:
+    def record_many(self, answers: object) -> None:
         """Answer questions in one transaction; raise the first mistake when all others are kept."""
         self._here()
         if self._consent == "off":
             return
+        with self._db.within(self._db.patience, turn=False):
+            self._record_many(answers)
+
+    def _record_many(self, answers: object) -> None:
         begun = self._store.device().begun
         good: list[Answer] = []
         mistake: ParameterError | None = None
-        for pair in every(answers):
+        for pair in pairs_of(answers):
             try:
-                good.append(replace(self._read(*pair_of(pair)), begun=begun))
+                if isinstance(pair, ParameterError):
+                    self.refuse("wrong_value")
+                    raise pair
+                good.append(replace(self._read(*pair), begun=begun))
             except ParameterError as exc:
                 mistake = mistake or exc
         if good:
@@ -120,20 +151,31 @@ class Engine:
         if mistake is not None:
             raise mistake
 
+    @property
+    def off(self) -> bool:
+        """Whether the answer was no when it was last looked at."""
+        return self._consent == "off"
+
+    @property
+    def no_unsaved(self) -> bool:
+        """Whether a no that was said here could not be stored yet."""
+        return self._no_unsaved
+
     def refuse(self, reason: str, count: int = 1) -> None:
         """Count answers that went nowhere."""
         self._refused.add(reason, count)
 
     def preview(self, name: str, value: object) -> Preview:
         """Return what would be sent if this were recorded now."""
-        self._here()
-        answer = self._recorder.read(name, value, self._clock())
-        return foresee(self._recorder, answer, self._store.device(), self._segment)
+        with self._call():
+            answer = self._recorder.read(name, value, self._clock())
+            return foresee(self._recorder, answer, self._store.device(), self._segment)
 
     def sent(self) -> list[Sent]:
         """Return the journal, of all surveys of the store, oldest period first."""
-        self._here()
-        lines = {line.number: line for line in self._store.ledger.lines()}
+        with self._call():
+            lines = {line.number: line for line in self._store.ledger.lines()}
+            entries = self._store.journal.entries()
         return [
             Sent(
                 line.survey,
@@ -144,68 +186,96 @@ class Engine:
                 entry.state or "waiting",
                 entry.response,
             )
-            for entry in self._store.journal.entries()
+            for entry in entries
             if (line := lines.get(entry.number)) is not None
         ]
 
     def flush(self, *, force: bool, timeout: float | None) -> Flushed:
-        """Send what is due, or everything, now."""
-        self._here()
-        self._writer.drain(_JOIN_SECONDS)
-        if self._follow().consent == "off":
-            return Flushed()
-        self._recorder.decide_defaults(self._clock())
-        self._save_counts()
-        if self._consent != "on":
-            dropped = self._outbox.drop_closed()
-            return Flushed(kept=self._queue.waiting(), dropped=dropped)
-        return self._outbox.flush(force=force, timeout=timeout)
+        """Send what is due, or everything, now; nothing any more while the process ends."""
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        with self._call(None if timeout is None else timeout + _GRACE_SECONDS):
+            self._writer.drain(min(_JOIN_SECONDS, until - time.monotonic()))
+            if self._follow().consent == "off":
+                return Flushed()
+            self._recorder.decide_defaults(self._clock())
+            self._save_counts()
+            if self._consent != "on" or self._ended:
+                dropped = self._outbox.drop_closed()
+                return Flushed(kept=self._queue.waiting(), dropped=dropped)
+        with self._db.within(until + _GRACE_SECONDS - time.monotonic()):
+            left = None if timeout is None else until - time.monotonic()
+            return self._outbox.flush(force=force, timeout=left)
 
     def opt_in(self) -> bool:
         """Store the person's yes and begin to send what is recorded from now on."""
-        self._here()
-        self._writer.drain(_JOIN_SECONDS)
-        self._save_no()
-        self._store.decide("on", self._clock())
-        self._begun = self._store.device().begun
-        self._obey("on")
+        with self._call():
+            self._writer.drain(_JOIN_SECONDS)
+            self._save_no()
+            self._store.decide("on", self._clock())
+            self._begun = self._store.device().begun
+            self._obey("on")
         return True
 
     def opt_out(self) -> bool:
         """End the threads, erase what waits, and store the person's no."""
-        self._here()
-        self._no_unsaved = True
-        self._obey("off")
-        self._save_no()
+        with self._call():
+            self._no_unsaved = True
+            self._obey("off")
+            self._save_no()
         self._transport.abandon()  # what got leave to travel before the no was stored
         return True
 
     def status(self) -> Status:
         """Return the state as the store knows it, whichever process wrote it."""
-        self._here()
-        self._writer.drain(_JOIN_SECONDS)
-        return self._describe(self._follow())
+        with self._call():
+            self._writer.drain(_JOIN_SECONDS)
+            return self._describe(self._follow())
 
     def close(self) -> Status:
         """Store what waits for that, end the threads, close the store; wait for no network.
 
-        Returns the last state.
+        The calls of other threads give up, so that none is waited for. Returns the last state.
+
+        Raises
+        ------
+        StoreError
+            If another thread is closing it, or has closed it.
         """
         self._here()
+        if not self._closing.acquire(blocking=False):
+            raise StoreError("the store is closed")
         forks.unwatch(self)
         endings.unwatch(self)
-        self._transport.close()
-        self._writer.drain(_JOIN_SECONDS)
-        self._uploader.stop(_JOIN_SECONDS)
         try:
-            self._db.hurry()
-            self._save_no()
-            self._save_counts()
+            self._end(closing=True)
             return self._describe(self._store.device())
         finally:
             self._db.close()
 
-    def _read(self, name: str, value: object) -> Answer:
+    def settle(self) -> None:
+        """Store what waits for that, end the threads: the process ends, and nothing waits for it.
+
+        What is still recorded is stored at once, and nothing is sent.
+        """
+        self._here()
+        self._ended = True
+        self._end(closing=False)
+
+    def _end(self, *, closing: bool) -> None:
+        self._transport.close()
+        self._uploader.end()
+        self._writer.end()
+        if closing:
+            self._db.only(threading.get_ident(), self._writer.ident)
+        until = time.monotonic() + _END_SECONDS
+        self._writer.finish(until - time.monotonic())
+        self._uploader.join(until - time.monotonic())
+        self._db.hurry()
+        with self._db.within(_SAVE_SECONDS):
+            self._save_no()
+            self._save_counts()
+
+    def _read(self, name: object, value: object) -> Answer:
         try:
             return self._recorder.read(name, value, self._clock())
         except ParameterError as exc:
@@ -230,10 +300,18 @@ class Engine:
         try:
             if self._consent != "off":
                 self._note(self._write(answers), quietly=True)
-        except BusyStore:
+        except PASSING:
             self.refuse("busy", len(answers))
         except Exception as exc:
-            self._on_fault(exc)
+            self._fail(exc)
+
+    def _fail(self, exc: Exception) -> None:
+        """Tell the client what went wrong in a thread; if nobody has it any more, close."""
+        tell = self._owner()
+        if tell is None:
+            self.close()
+        else:
+            tell(exc)
 
     def _note(self, outcomes: Iterable[Outcome], *, quietly: bool = False) -> None:
         """Count refusals; obey a no."""
@@ -282,6 +360,13 @@ class Engine:
         self._writer.after_fork()
         self._refused = Refusals()
 
+    @contextmanager
+    def _call(self, seconds: float | None = None) -> Iterator[None]:
+        """Wait for the store so long at most, all in all; usually for as long as patience lasts."""
+        self._here()
+        with self._db.within(self._db.patience if seconds is None else seconds):
+            yield
+
     def _here(self) -> None:
         """Notice a child, also of a fork of which Python was not told, such as a C library's."""
         if os.getpid() != self._process:
@@ -306,15 +391,15 @@ class Engine:
             self._uploader.resume()
             self._next_step()
         else:
-            self._writer.clear()
             self._transport.abandon()
             self._uploader.stop(_JOIN_SECONDS)
+            self._writer.clear(_JOIN_SECONDS)
 
     def _next_step(self) -> None:
         """Let what waits be sent, or without consent, throw away what no longer counts."""
         if self._consent == "on":
             expected = self._recorder.next_defaults is not None or self._queue.waiting() > 0
-            if self._db.path is not None and expected:
+            if expected:
                 self._uploader.wake()
         else:
             self._outbox.drop_closed()

@@ -23,7 +23,7 @@ class Forkable(Protocol):
 
 _living: weakref.WeakSet[Forkable] = weakref.WeakSet()
 _resting: list[Forkable] = []
-_one_fork = threading.Lock()
+_one_fork = threading.RLock()
 
 
 def watch(client: Forkable) -> None:
@@ -54,7 +54,7 @@ def _in_parent() -> None:
 
 def _in_child() -> None:
     global _one_fork
-    _one_fork = threading.Lock()
+    _one_fork = threading.RLock()
     for client in _resting or list(_living):
         client.after_fork_in_child()
     _resting.clear()

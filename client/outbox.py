@@ -24,9 +24,13 @@ from .lock import StoreLock
 from .pacing import Clock, backoff, later
 from .pending import Queue, Queued
 from .replies import Verdict, judge, trouble
+from .schema import PATIENCE
 from .status import Flushed
 from .store import Store
 from .transport import DEADLINE, Carrier
+
+_COUNT_SECONDS = 0.5
+"""How long it may take to count what is left, when everything else is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,7 @@ class Outbox:
         self._transport = transport
         self._clock = clock
         self._thread_turn = threading.Lock()
+        self._sender: int | None = None
         self._process_turn = StoreLock(db.path)
 
     def flush(self, *, force: bool, timeout: float | None = None) -> Flushed:
@@ -95,7 +100,8 @@ class Outbox:
                         break
                     tried.add(parcel.group)
                     self._deliver(parcel, total, until)
-        return Flushed(total.sent, self._queue.waiting(), total.dropped)
+        with self._db.within(_COUNT_SECONDS):
+            return Flushed(total.sent, self._queue.waiting(), total.dropped)
 
     def send_one(self) -> Delivery | None:
         """Send one parcel that is due, any of them; None if someone else is sending."""
@@ -132,22 +138,29 @@ class Outbox:
     def after_fork(self) -> None:
         """In the child: nobody is sending."""
         self._thread_turn = threading.Lock()
+        self._sender = None
         self._process_turn.after_fork()
         self._transport.after_fork()
 
     @contextmanager
     def _turn(self, patience: float) -> Iterator[bool]:
-        """Wait so long for this process's other thread, but not for another process."""
-        if not self._thread_turn.acquire(timeout=patience):
+        """Wait so long for this process's other thread, but not for another process.
+
+        Nor for the call of the same thread that a handler of a signal has interrupted.
+        """
+        me = threading.get_ident()
+        if self._sender == me or not self._thread_turn.acquire(timeout=patience):
             yield False
             return
         try:
+            self._sender = me
             mine = self._process_turn.acquire()
             try:
                 yield mine
             finally:
                 self._process_turn.release()
         finally:
+            self._sender = None
             self._thread_turn.release()
 
     def _may_try(self, *, force: bool) -> bool:
@@ -181,7 +194,8 @@ class Outbox:
                 reply = self._transport.post(connection, body, parcel.ticket, seconds)
                 verdict = judge(reply, len(reports), self._clock())
                 self.trouble = trouble(reply, verdict)
-                self._apply(verdict, reports, total)
+                with self._db.within(PATIENCE):  # whatever time the exchange took
+                    self._apply(verdict, reports, total)
                 if total.failed:
                     return
 

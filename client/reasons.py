@@ -18,7 +18,7 @@ REFUSED: Mapping[str, str] = {
     "clock": "the device's clock showed a time that could not be",
     "full": "too many reports were waiting",
     "cannot_seal": "it must be sealed, and the app ships without what that takes",
-    "busy": "another process held the store for too long",
+    "busy": "another process held the store for too long, or the app had no memory or stack left",
 }
 """Answers that became no report."""
 

@@ -10,6 +10,7 @@ it is closed, drop the locks that this process holds on it.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
@@ -30,6 +31,8 @@ def recognize(path: Path) -> None:
     StoreError
         If it cannot be read.
     """
+    if os.path.isdir(path):  # noqa: PTH112 - which fails for no path
+        raise NoStore(f"{path.name or path} is a folder; name a file in it")
     if _mark(path) == MARK:
         return
     size = None

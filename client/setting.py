@@ -27,8 +27,13 @@ class Setting:
     clock: Clock
 
     def __post_init__(self) -> None:
-        if self.consent not in ("ask", "on", "off"):
+        if not _is_among(self.consent, ("ask", "on", "off")):
             raise ParameterError('consent must be "ask", "on" or "off"')
-        if self.segment is not None and self.segment not in self.survey.segments:
-            known = ", ".join(self.survey.segments) or "none"
+        segments = self.survey.segments
+        if self.segment is not None and not _is_among(self.segment, segments):
+            known = ", ".join(segments) or "none"
             raise ParameterError(f"segment must be one of the survey's ({known})")
+
+
+def _is_among(value: object, known: tuple[str, ...]) -> bool:
+    return isinstance(value, str) and value in known

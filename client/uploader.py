@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 
+from .bell import Bell
 from .faults import BusyStore
 from .outbox import Outbox
 from .pacing import Clock, backoff, uniform
@@ -38,67 +39,83 @@ class Uploader:
         queue: Queue,
         clock: Clock,
         on_fault: Callable[[Exception], None],
+        on_drop: Callable[[], object],
     ) -> None:
+        self.bell = Bell()
+        self.dropped = False
+        self._on_drop = on_drop
         self._outbox = outbox
         self._recorder = recorder
         self._store = store
         self._queue = queue
         self._clock = clock
         self._on_fault = on_fault
-        self._changed = threading.Condition()
+        self._changing = threading.RLock()
         self._thread: threading.Thread | None = None
         self._stopped = False
-        self._woken = False
+        self._ended = False
         self._resume: datetime | None = None
 
     def wake(self) -> None:
         """Look again at what is due, in a thread that is started if there is none."""
-        with self._changed:
-            if self._stopped or self._outbox.paused:
+        with self._changing:
+            if self._stopped or self._ended or self._outbox.paused:
                 return
-            self._woken = True
+            self.bell.ring()
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name="deniable-uploader", daemon=True)
                 with suppress(RuntimeError):  # no more threads, or the interpreter is ending
                     thread.start()
                     self._thread = thread
-            self._changed.notify()
 
     def stop(self, seconds: float) -> None:
         """End the thread; wait for it so long at most."""
-        with self._changed:
-            self._stopped = True
-            self._changed.notify()
-            thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(seconds)
+        self._stopped = True
+        self.bell.ring()
+        self.join(seconds)
 
     def resume(self) -> None:
         """Let the thread be started again."""
-        with self._changed:
-            self._stopped = False
+        self._stopped = False
+
+    def end(self) -> None:
+        """Tell the thread to end, and never start another."""
+        self._ended = True
+        self.bell.ring()
+
+    def join(self, seconds: float) -> None:
+        """Wait for the thread so long at most."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(max(seconds, 0))
+
+    def drop(self) -> None:
+        """Let the thread close the store, and end, since nobody will; callable from anywhere."""
+        self.dropped = True
+        self.bell.ring()
 
     def after_fork(self) -> None:
         """In the child: there is no thread."""
-        self._changed = threading.Condition()
+        self._changing = threading.RLock()
         self._thread = None
 
     def _run(self) -> None:
         try:
             while self._goes_on():
                 self._sleep(self._round())
+            if self.dropped:
+                self._on_drop()
         except Exception as exc:
-            with self._changed:
-                self._thread = None
-            if not self._stopped:
+            self._thread = None
+            if not self._stopped and not self._ended:
                 self._on_fault(exc)
 
     def _goes_on(self) -> bool:
         """Return whether the thread has something to do; if not, the next wake starts another."""
         allowed = self._allowed()
-        with self._changed:
-            barred = self._stopped or self._outbox.paused
-            if not barred and (allowed or self._woken):
+        with self._changing:
+            barred = self._stopped or self._ended or self.dropped or self._outbox.paused
+            if not barred and (allowed or self.bell.rung):
                 return True
             self._thread = None
             return False
@@ -112,13 +129,10 @@ class Uploader:
 
     def _sleep(self, until: datetime | None) -> None:
         """Wait until a moment of the clock, or for ever, or until there is news."""
-        with self._changed:
-            if not self._woken and not self._stopped:
-                seconds = None
-                if until is not None:
-                    seconds = max(min(until - self._clock(), _NAP).total_seconds(), 0)
-                self._changed.wait(seconds)
-            self._woken = False
+        seconds = None
+        if until is not None:
+            seconds = min(until - self._clock(), _NAP).total_seconds()
+        self.bell.wait(seconds)
 
     def _round(self) -> datetime | None:
         """Do what is due now; return when to look again, None if only news can change that."""

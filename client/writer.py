@@ -1,7 +1,8 @@
 """Answers given by threads that must not wait for a disk, and the thread that stores them.
 
 What must never change: the first answer to a question in a period wins, here as in the store, which
-also bounds what waits: one answer for each question and period.
+also bounds what waits: one answer for each question and period. Once it has ended it takes nothing
+and starts no thread, for an interpreter that is ending might wait for that for ever.
 """
 
 from __future__ import annotations
@@ -27,17 +28,32 @@ class Writer:
         self._waiting: dict[tuple[str, str], Answer] = {}
         self._thread: threading.Thread | None = None
         self._writing = False
+        self._leaving = False
+        self._ended = False
 
-    def put(self, answer: Answer) -> None:
-        """Take an answer to be stored soon; one that waits already for its period stays."""
+    @property
+    def ident(self) -> int | None:
+        """The thread, if there is one."""
+        thread = self._thread
+        return None if thread is None else thread.ident
+
+    def put(self, answer: Answer) -> bool:
+        """Take an answer to be stored soon; one that waits already for its period stays.
+
+        Returns False once it has ended: then whoever asks has to store it.
+        """
         with self._changed:
+            if self._ended:
+                return False
             self._waiting.setdefault((answer.question.id, answer.period.key), answer)
+            self._leaving = False
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name="deniable-writer", daemon=True)
                 with suppress(RuntimeError):  # no more threads, or the interpreter is ending
                     thread.start()
                     self._thread = thread
             self._changed.notify_all()
+            return True
 
     def drain(self, seconds: float) -> bool:
         """Wait until nothing waits, so long at most; return whether that is so.
@@ -53,10 +69,23 @@ class Writer:
             self._write(orphans)
         return done
 
-    def clear(self) -> None:
-        """Forget what waits."""
+    def clear(self, seconds: float) -> None:
+        """Forget what waits, and end the thread until there is news; wait so long at most."""
         with self._changed:
             self._waiting.clear()
+            self._leave()
+        self._join(seconds)
+
+    def end(self) -> None:
+        """Take no more answers; the thread ends when it has stored those that it has."""
+        with self._changed:
+            self._ended = True
+            self._leave()
+
+    def finish(self, seconds: float) -> None:
+        """After the end, wait for the thread so long at most, or store what it could not."""
+        self._join(seconds)
+        self.drain(0)
 
     def after_fork(self) -> None:
         """In the child: there is no thread, and what waits is the parent's to store."""
@@ -64,6 +93,15 @@ class Writer:
         self._waiting.clear()
         self._thread = None
         self._writing = False
+
+    def _leave(self) -> None:
+        self._leaving = True
+        self._changed.notify_all()
+
+    def _join(self, seconds: float) -> None:
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(max(seconds, 0))
 
     def _take(self) -> list[Answer]:
         """Take all that waits, sorted, so that the order of answers is lost here."""
@@ -74,7 +112,8 @@ class Writer:
     def _run(self) -> None:
         while True:
             with self._changed:
-                if not self._changed.wait_for(lambda: bool(self._waiting), IDLE_SECONDS):
+                self._changed.wait_for(lambda: self._waiting or self._leaving, IDLE_SECONDS)
+                if not self._waiting:
                     self._thread = None
                     return
                 answers = self._take()

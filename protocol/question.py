@@ -108,9 +108,9 @@ class Question:
             If it is no answer to this question. The message never contains the value.
         """
         if self.type == "boolean":
-            if not isinstance(value, bool):
+            if not isinstance(value, bool) and not _is_numpy_bool(value):
                 raise ParameterError(f"{self.id}: the value must be True or False")
-            return int(value)
+            return int(bool(value))
         if self.range is not None:
             return self.range.nearest(self.id, value)
         symbol = self._symbols.get(nfc(value)) if isinstance(value, str) else None
@@ -248,6 +248,12 @@ def nfc(text: str) -> str:
 def answer_document(value: Value | None) -> bool | str | None:
     """Return an answer as JSON; a number is canonical decimal text."""
     return canonical(value) if isinstance(value, Decimal) else value
+
+
+def _is_numpy_bool(value: object) -> bool:
+    """Return whether a value is numpy's true or false, which is no ``bool``; nothing is loaded."""
+    kind = type(value)
+    return kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")
 
 
 def _canonical_or_none(number: Decimal | None) -> str | None:

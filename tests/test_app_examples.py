@@ -10,6 +10,7 @@ import re
 import select
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -142,6 +143,7 @@ def test_the_flask_app_is_tested_with_the_client_in_memory() -> None:
         browser.get("/export/pdf")
         assert telemetry.recorded == [("export", "pdf")]
         refused = {**dict(TOKEN.findall(page)), "answer": "no"}
+        assert browser.post("/privacy", data={**refused, "token": "é"}).status_code == 403
         assert browser.post("/privacy", data=refused).status_code == 303
         assert telemetry.status().state == "off"
 
@@ -154,6 +156,8 @@ def test_django_is_asked_by_its_own_server(environment: dict[str, str], store: P
         with requests.Session() as browser:
             page = browser.get(f"{url}/privacy", timeout=20).text
             refused = {**dict(TOKEN.findall(page)), "answer": "no"}
+            forged = {**refused, "csrfmiddlewaretoken": "é"}
+            assert browser.post(f"{url}/privacy", data=forged, timeout=20).status_code == 403
             assert "Reports: off" in browser.post(f"{url}/privacy", data=refused, timeout=20).text
             assert browser.get(f"{url}/export/pdf", timeout=20).text == "exported"
     with Client(SURVEY, "http://127.0.0.1:9", store) as client:
@@ -208,6 +212,14 @@ def test_the_tool_asks_once_and_on_a_terminal_only(
     assert "Send randomized reports?" in on_a_terminal(environment, typed, "export", "a.md", "pdf")
     assert "Send" not in on_a_terminal(environment, b"", "export", "a.md", "html")
     assert f"reports: {state}" in tool(environment, "privacy")
+
+
+def test_an_end_of_input_is_no_answer(environment: dict[str, str]) -> None:
+    shown = on_a_terminal(environment, b"\x04", "export", "a.md", "pdf")
+    assert "Traceback" not in shown
+    assert "a.md is exported as pdf" in shown
+    assert "reports: local" in tool(environment, "privacy")
+    assert "Send randomized reports?" in on_a_terminal(environment, b"n\n", "export", "b.md", "pdf")
 
 
 def test_the_tool_takes_a_decision_as_a_command(
@@ -271,12 +283,28 @@ def test_the_server_takes_commands_and_ends_when_told(
 
     with running("asyncio_app.py", environment=environment) as process:
         port = int(await_line(process, r"serving on port (\d+)"))
+        assert asyncio.run(ask(port, "privacy", "x" * 200_000, "privacy")) == ["local"]
         asked = asyncio.run(
             ask(port, "privacy", "export pdf", "privacy yes", "export html", "privacy", "?")
         )
     assert process.returncode == 0
     assert asked == ["local", "exported", "stored", "exported", "on", "unknown command"]
     assert [name for name, _ in sent_by_force(store, heard)] == ["export"]
+
+
+def test_the_server_ends_without_a_word_while_somebody_is_connected(
+    environment: dict[str, str],
+) -> None:
+    environment["PORT"] = "0"
+    with running("asyncio_app.py", environment=environment) as process:
+        port = int(await_line(process, r"serving on port (\d+)"))
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+            connection.sendall(b"privacy\n")
+            assert connection.recv(100) == b"local\n"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=20) == 0
+        assert process.stdout is not None
+        assert process.stdout.read() == ""
 
 
 # --- the desktop

@@ -86,17 +86,23 @@ def journal(paths: Sequence[Path], options: argparse.Namespace) -> int:
 
 def erase(paths: Sequence[Path], options: argparse.Namespace) -> int:
     """Ask first, unless told not to."""
-    present = [path for path in paths if path.exists()]
-    if present and not options.yes:
-        names = ", ".join(printable(path) for path in present)
-        sys.stderr.write(f"Erase the secret, the queue and the journal of {names}? [y/N] ")
-        sys.stderr.flush()
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            return complain("nothing was erased; answer y, or use --yes")
+    present = [path for path in paths if os.path.isfile(path)]  # noqa: PTH113 - never raises
+    if present and not options.yes and not _agreed(present):
+        return complain("nothing was erased; answer y, or use --yes")
     done = _each(paths, options, decisions.erase)
     for copy in (copy for path in present for copy in stores_aside(path)):
         done = complain(f"{copy}: a damaged copy, which may hold the secret; delete it")
     return done
+
+
+def _agreed(paths: Sequence[Path]) -> bool:
+    """Ask whoever is there."""
+    if sys.stdin is None or sys.stderr is None:
+        return False
+    names = ", ".join(map(printable, paths))
+    sys.stderr.write(f"Erase the secret, the queue and the journal of {names}? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _tell(
@@ -128,8 +134,8 @@ def _verdict(found: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _each(paths: Sequence[Path], options: argparse.Namespace, act: Decision) -> int:
-    """Do one thing to every store, and say it; one that fails does not stop the others."""
-    done = 0
+    """Do one thing to every store, and say it then; one that fails does not stop the others."""
+    done, lines = 0, list[str]()
     for path in paths:
         try:
             with opened(path) as database:
@@ -137,7 +143,9 @@ def _each(paths: Sequence[Path], options: argparse.Namespace, act: Decision) -> 
         except StoreError as exc:
             done = complain(f"{path}: {exc}")
         else:
-            say(f"{printable(path)}: {said}")
+            lines.append(f"{printable(path)}: {said}")
+    if lines:
+        say("\n".join(lines))
     return done
 
 

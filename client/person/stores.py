@@ -42,13 +42,16 @@ def opened(path: Path, *, look: bool = False) -> Database:
     StoreError
         If there is none, or it cannot be used.
     """
-    if not path.exists():
-        if aside := stores_aside(path):
-            raise SetAside(silence(aside))
-        raise StoreError("there is no such store; check the path")
-    if not path.is_file():
-        raise StoreError("is no file; name the store itself")
-    return Database(path, look=look)
+    try:
+        if not path.exists():
+            if aside := stores_aside(path):
+                raise SetAside(silence(aside))
+            raise StoreError("there is no such store; check the path")
+        if not path.is_file():
+            raise StoreError("is no file; name the store itself")
+        return Database(path, look=look)
+    except OSError as exc:
+        raise StoreError(f"cannot be read: {exc.strerror}") from exc
 
 
 def look(path: Path, tell: Callable[[Store, Database], dict[str, Any]]) -> dict[str, Any]:
@@ -63,9 +66,8 @@ def look(path: Path, tell: Callable[[Store, Database], dict[str, Any]]) -> dict[
             return told
     except (NoStore, UnreadableStore, SetAside) as exc:
         return _nothing(path, "silent", str(exc))
-    except (DeniableError, OSError) as exc:
-        reason = str(exc) if isinstance(exc, DeniableError) else f"cannot be read: {exc.strerror}"
-        return _nothing(path, "unknown", reason)
+    except DeniableError as exc:
+        return _nothing(path, "unknown", str(exc))
     except Exception:  # a store's file can hold anything
         return _nothing(path, "silent", DAMAGED)
 

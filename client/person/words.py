@@ -101,7 +101,7 @@ def _consent(summary: Mapping[str, Any]) -> str:
     if consent == "on":
         return f"yes, since {day}"
     if summary["erased"]:
-        return f"no; everything was erased on {day}"
+        return f"no; secret, queue and journal were erased on {day}; what was spent stays"
     return f"no, since {day}: nothing is recorded or sent"
 
 

@@ -96,6 +96,7 @@ class MemoryClient(Client):
             _clock=self._time,
             _environ={},
         )
+        self._path = None
 
     def requests(self) -> list[dict[str, Any]]:
         """Return the requests that a collector would have received, oldest first.
@@ -148,7 +149,7 @@ class MemoryClient(Client):
         Raises
         ------
         ParameterError
-            If time would go back: that is :meth:`set_clock`.
+            If they are no numbers, or time would go back: that is :meth:`set_clock`.
 
         Examples
         --------
@@ -160,10 +161,13 @@ class MemoryClient(Client):
         >>> [report.period for report in client.reports()]
         ['2026-01-05', '2026-01-06']
         """
-        step = timedelta(days=days, hours=hours)
+        try:
+            step = timedelta(days=days, hours=hours)
+            until = self._time.now + step
+        except (TypeError, ValueError, OverflowError):
+            raise ParameterError("days, hours: must be numbers, of some thousand years") from None
         if step < timedelta(0):
             raise ParameterError("days, hours: time goes on; set_clock() sets it back")
-        until = self._time.now + step
         while self._time.now < until:
             self._time.now = min(self._time.now + _STEP, until)
             self._do(lambda engine: engine.flush(force=False, timeout=None), Flushed())
@@ -174,7 +178,7 @@ class MemoryClient(Client):
         Raises
         ------
         ParameterError
-            If the moment has no zone.
+            If it is no moment, or has no zone.
 
         Examples
         --------
@@ -204,6 +208,8 @@ class _StandingClock:
 
 
 def _zoned(moment: datetime) -> datetime:
+    if not isinstance(moment, datetime):
+        raise ParameterError("now: must be a datetime, with a zone")
     if moment.utcoffset() is None:
         raise ParameterError("now: the moment has no zone; give it one, such as tzinfo=UTC")
     return moment

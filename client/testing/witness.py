@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from deniable.protocol.response import Wire
 
@@ -13,6 +13,8 @@ from ..database import Database
 from ..engine import Engine
 from ..setting import Setting
 from ..transport import Carrier
+
+Value = bool | str | float | Decimal
 
 
 class Recorded(NamedTuple):
@@ -26,7 +28,7 @@ class Recorded(NamedTuple):
     """
 
     question: str
-    value: bool | str | float | Decimal
+    value: Value
 
 
 class Report(NamedTuple):
@@ -60,8 +62,7 @@ class Witness(Engine):
         self._recorded = recorded
         super().__init__(setting, carrier, db, on_fault)
 
-    def _read(self, name: str, value: object) -> Answer:
+    def _read(self, name: object, value: object) -> Answer:
         answer = super()._read(name, value)
-        if isinstance(value, (bool, str, int, float, Decimal)):
-            self._recorded.append(Recorded(name, value))
+        self._recorded.append(Recorded(answer.question.id, cast("Value", value)))
         return answer

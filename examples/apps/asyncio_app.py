@@ -30,11 +30,12 @@ class Notes:
         self._telemetry = telemetry
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the commands of one connection."""
-        async for line in reader:
-            reply = await self.obey(line.decode(errors="replace").split())
-            writer.write(f"{reply}\n".encode())
-            await writer.drain()
+        """Answer the commands of one connection, to its end or to a line that is too long."""
+        with suppress(ValueError, ConnectionError, asyncio.CancelledError):
+            async for line in reader:
+                reply = await self.obey(line.decode(errors="replace").split())
+                writer.write(f"{reply}\n".encode())
+                await writer.drain()
         writer.close()
 
     async def obey(self, words: list[str]) -> str:

@@ -32,12 +32,20 @@ def main() -> int:
 
 
 def ask_once(telemetry: Client) -> None:
-    """Ask whoever can answer and has not; somebody who only presses Return has not said yes."""
+    """Ask whoever can answer and has not; somebody who only presses Return has not said yes.
+
+    Ctrl-D is no answer: it is asked again next time.
+    """
     if telemetry.status().state != "local" or not sys.stdin.isatty():
         return
     print("May this tool report which formats are used? Each report is randomized first, so that")
     print("nobody can tell what you did. `deniable-device show` shows them, `off` stops them.")
-    if input("Send randomized reports? [y/N] ").strip().lower() in ("y", "yes"):
+    try:
+        answer = input("Send randomized reports? [y/N] ")
+    except EOFError:
+        print()
+        return
+    if answer.strip().lower() in ("y", "yes"):
         telemetry.opt_in()
     else:
         telemetry.opt_out()

@@ -62,7 +62,8 @@ def create_app(telemetry: Client | None = None) -> Flask:
 
     @app.post("/privacy")
     def decide() -> Response:
-        if not secrets.compare_digest(request.form.get("token", ""), session.get("token", "?")):
+        given, wanted = request.form.get("token", ""), session.get("token", "?")
+        if not secrets.compare_digest(given.encode(), wanted.encode()):
             abort(403)
         yes = request.form.get("answer") == "yes"
         if not (client.opt_in() if yes else client.opt_out()):

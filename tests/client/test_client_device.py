@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from datetime import UTC, datetime
 from decimal import Decimal
 from importlib.metadata import version
@@ -129,7 +130,7 @@ def test_show_as_json(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("off", [], "not decided: this app records and sends nothing until you say yes"),
         ("ask", ["on"], "yes, since "),
         ("on", ["off"], "no, since "),
-        ("on", ["erase"], "no; everything was erased on "),
+        ("on", ["erase"], "no; secret, queue and journal were erased on "),
         ("on", ["erase", "on"], "yes, since "),
     ],
 )
@@ -351,3 +352,48 @@ def test_erase_tells_of_a_damaged_copy_that_may_hold_the_secret(
     store.with_name("acme.db.unreadable").write_bytes(store.read_bytes())
     assert main(["erase", "--yes", "--store", str(store)]) == 1
     assert "acme.db.unreadable: a damaged copy" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", ["/", ".", "a" * 300])
+@pytest.mark.parametrize("command", ["erase --yes", "off", "show", "status", "preview"])
+def test_a_path_that_can_be_no_store_is_told(
+    path: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command.split(), "--store", path]) == 1
+    captured = capsys.readouterr()
+    words = "cannot be read: File name too long" if "a" in path else "is no file; name the store"
+    assert words in captured.out + captured.err
+    assert len((captured.out + captured.err).splitlines()) <= 2
+
+
+UNWRITABLE: dict[str, tuple[Any, str]] = {
+    "full": (lambda: os.dup2(os.open("/dev/full", os.O_WRONLY), 1), "cannot be written: "),
+    "closed": (lambda: os.close(1), "is closed; let it go somewhere"),
+}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize(("spoil", "words"), UNWRITABLE.values(), ids=UNWRITABLE)
+@pytest.mark.parametrize("command", ["show", "off", "--version"])
+def test_an_output_that_takes_nothing_is_told(
+    used: Path, spoil: Any, words: str, command: str
+) -> None:
+    """And what was to be done is done."""
+    named = [] if command == "--version" else ["--store", used, "--store", used.with_name("b.db")]
+    with python(PROGRAM, command, *named, preexec_fn=spoil) as process:
+        out, error = process.communicate(timeout=30)
+    assert (process.returncode, out) == (1, "")
+    line = error.splitlines()[-1]
+    assert line.startswith("Error: standard output ")
+    assert words in line
+    assert "Traceback" not in error
+    assert rows(used, "SELECT consent FROM device") == [("off" if command == "off" else None,)]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_without_anybody_to_ask_nothing_is_erased(used: Path) -> None:
+    with python(PROGRAM, "erase", "--store", used, preexec_fn=lambda: os.close(0)) as process:
+        out, error = process.communicate(timeout=30)
+    assert (process.returncode, out) == (1, "")
+    assert error == "Error: nothing was erased; answer y, or use --yes\n"
+    assert rows(used, "SELECT secret IS NULL FROM device") == [(0,)]

@@ -81,7 +81,8 @@ def test_status_of_every_state(start: Any, store: Path, heard: Collector, tell: 
     no = "no, since 2026-11-30: nothing is recorded or sent"
     assert tell("status") == f"{store}: {no}; 1 sent, 0 waiting\n"
     tell("erase", "--yes")
-    assert "no; everything was erased on 2026-11-30; 1 sent, 0 waiting\n" in tell("status")
+    erased = "no; secret, queue and journal were erased on 2026-11-30; what was spent stays"
+    assert f"{erased}; 1 sent, 0 waiting\n" in tell("status")
 
 
 def test_uploads_that_fail_are_told(start: Any, store: Path, heard: Collector, tell: Tell) -> None:

@@ -152,7 +152,7 @@ def test_a_store_that_is_held_too_long_is_counted(
         client.record("bits", SIDES[7], wait=False)
         changed = client._engine._writer._changed
         with changed:
-            assert changed.wait_for(lambda: client._engine._refused["busy"], 20)
+            assert changed.wait_for(lambda: client._engine._refused.sums()["busy"], 20)
         process.communicate("\n", timeout=20)
     assert client.status().dropped == {"busy": 1}
     client.record("bits", SIDES[7], wait=False)
