@@ -83,7 +83,10 @@ class Database:
         self._turns.only(*threads)
 
     def hurry(self) -> None:
-        """From now on, wait for other processes hardly at all, nor for other threads."""
+        """From now on, wait for other processes hardly at all, nor for other threads.
+
+        But for a call that says how long it may take.
+        """
         self._hurried = True
         self.patience = _HURRY
 
@@ -195,8 +198,10 @@ class Database:
 
     def _turn(self) -> AbstractContextManager[None]:
         """Wait for the turn of this thread, as long as its call may."""
-        seconds = self._limits.turn - time.monotonic()
-        return self._turns.take(min(seconds, 2 * _HURRY) if self._hurried else seconds)
+        until = self._limits.turn
+        if self._hurried and until == math.inf:
+            return self._turns.take(2 * _HURRY)
+        return self._turns.take(until - time.monotonic())
 
     def _connection(self) -> sqlite3.Connection:
         if os.getpid() != self._process:

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Literal
 from weakref import WeakMethod
@@ -112,7 +112,7 @@ class Engine:
     def record(self, name: str, value: object, *, wait: bool) -> None:
         """Answer a question, if the person has not said no; store it now, or in the background.
 
-        Nobody has to close the store or the process for it: what comes later is stored at once.
+        When the process ends, always now: a thread might never run any more.
         """
         self._here()
         if self._consent == "off":
@@ -271,7 +271,7 @@ class Engine:
         self._writer.finish(until - time.monotonic())
         self._uploader.join(until - time.monotonic())
         self._db.hurry()
-        with self._db.within(_SAVE_SECONDS):
+        with self._db.within(until + _SAVE_SECONDS - time.monotonic()):
             self._save_no()
             self._save_counts()
 
@@ -306,12 +306,16 @@ class Engine:
             self._fail(exc)
 
     def _fail(self, exc: Exception) -> None:
-        """Tell the client what went wrong in a thread; if nobody has it any more, close."""
+        """Tell the client what went wrong in a thread; if nobody has it any more, close.
+
+        A thread has nobody to raise to, and what it raises would be printed.
+        """
         tell = self._owner()
-        if tell is None:
-            self.close()
-        else:
+        if tell is not None:
             tell(exc)
+            return
+        with suppress(Exception):
+            self.close()
 
     def _note(self, outcomes: Iterable[Outcome], *, quietly: bool = False) -> None:
         """Count refusals; obey a no."""

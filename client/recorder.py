@@ -102,7 +102,9 @@ class Recorder:
 
         Does nothing until another period has ended. Returns whether a report was added.
         """
-        if not self.news(now) or not self._store.believes(now):
+        if not self.news(now) or self._store.device().consent == "off":
+            return False
+        if not self._store.believes(now):
             return False
         since = self._store.see(self._defaults, now)
         due = [

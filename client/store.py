@@ -41,7 +41,7 @@ class Device:
     decided_on : str or None
         The day of the decision; None if the person made none.
     mode : "ask", "on" or "off"
-        What the app asked for when it last started.
+        What the app asked for when it last started, before a decision.
     ceiling : Decimal
         The least max_epsilon this store ever saw.
     born : datetime
@@ -64,6 +64,8 @@ class Device:
 
 class Store:
     """The lasting part of a store. Writes need an open transaction, except where said.
+
+    While the answer is no, a start and a look note nothing but a lower ceiling.
 
     Parameters
     ----------
@@ -90,10 +92,12 @@ class Store:
     def greet(self, mode: str, max_epsilon: Decimal, now: datetime) -> Device:
         """Note what the app asks for, and lower the ceiling to its survey's; a transaction.
 
-        An app that no longer asks, but sends, has the consent of its people from now on.
+        An app that no longer asks, but sends, has the consent of its people from now on. What it
+        asks for matters to nobody who decided.
         """
         device = self.device()
-        if device.mode != mode or device.ceiling > max_epsilon:
+        news = device.decided_on is None and device.mode != mode
+        if news or device.ceiling > max_epsilon:
             with self._db.transaction():
                 before = self.device()
                 sql = "UPDATE device SET mode = ?, ceiling = ?"
@@ -156,8 +160,10 @@ class Store:
 
         Where the id is unknown, nothing can be said, and nothing is said.
         """
-        ((secret, known),) = self._db.rows("SELECT secret, machine FROM device")
-        if known is None and secret is not None and machine_id is not None:
+        sql = "SELECT secret, machine, consent FROM device"
+        ((secret, known, consent),) = self._db.rows(sql)
+        unknown = known is None and consent != "off"
+        if unknown and secret is not None and machine_id is not None:
             with self._db.transaction():
                 mark = machine.mark(secret, machine_id)
                 self._db.write("UPDATE device SET machine = ?", mark)
@@ -181,7 +187,7 @@ class Store:
         ((latest, odd),) = self._db.rows("SELECT latest, odd FROM device")
         seen = Seen(_moment(latest or None), _moment(odd))
         believed, after = judge(seen, now)
-        if after != seen:
+        if after != seen and self.device().consent != "off":
             with self._db.transaction():
                 values = (_seconds(after.latest) or 0, _seconds(after.odd))
                 self._db.write("UPDATE device SET latest = ?, odd = ?", *values)

@@ -108,11 +108,11 @@ FAULTS = {
     ),
     "a store that draws its secret at every start": fault(
         "client/store.py",
-        "        device = self.device()\n        if device.mode",
+        "        device = self.device()\n        news = device",
         "        with self._db.transaction():\n"
         '            self._db.write("UPDATE device SET machine = NULL, secret = ?", '
         "os.urandom(SECRET_BYTES))\n"
-        "        device = self.device()\n        if device.mode",
+        "        device = self.device()\n        news = device",
         "restart",
         "copy",
     ),

@@ -228,3 +228,69 @@ def test_an_older_store_lets_once_reports_go_the_same_day(
     client.record_many(dict.fromkeys(names, True))
     ((first,),) = rows(store, "SELECT min(not_before) FROM queue")
     assert clock.now.timestamp() <= first < (clock.now + DAY / 2).timestamp()
+
+
+def test_a_preview_knows_that_nothing_leaves_on_the_day_of_its_store(
+    start: Any, clock: Clock
+) -> None:
+    client = start(asked(), consent="on")
+    preview = client.preview("once", True)
+    assert (preview.earliest, preview.latest) == (MIDNIGHT + DAY, MIDNIGHT + 2 * DAY)
+    clock.advance(3 * DAY)
+    assert client.preview("once", True).earliest == clock.now
+
+
+# Around midnight
+
+
+def test_a_clock_is_corrected_by_ten_minutes_at_most() -> None:
+    minutes, seen = timedelta(minutes=10), Seen(MIDNIGHT)
+    assert judge(seen, MIDNIGHT - minutes) == (True, seen)
+    assert not judge(seen, MIDNIGHT - minutes - timedelta(seconds=1))[0]
+
+
+def test_a_clock_corrected_over_midnight_answers_the_day_before(
+    start: Any, clock: Clock, store: Path
+) -> None:
+    """Though what is settled of the next day is remembered."""
+    client = start(survey(), consent="on")
+    for minute in (1, -1):
+        clock.now = MIDNIGHT + DAY + timedelta(minutes=minute)
+        client.record("dark", True)
+    found = rows(store, "SELECT period FROM answered ORDER BY period")
+    assert found == [("2026-11-30",), ("2026-12-01",)]
+
+
+# What an odd clock put off
+
+
+def test_a_clock_that_is_right_again_ends_a_pause_that_it_began(start: Any) -> None:
+    """Without a thread, which may have ended the pause by sending."""
+    store = start()._engine._store
+    store.note_uploads(3, NOON + 201 * DAY)
+    found = [store.believes(NOON + step) for step in (200 * DAY, 0 * DAY, DAY)]
+    assert found == [True, False, True]
+    assert store.uploads() == (0, None)
+
+
+def test_a_clock_far_ahead_throws_away_nothing_that_waits_for_a_yes(
+    start: Any, clock: Clock
+) -> None:
+    client = start(survey())
+    client.record("dark", True)
+    clock.advance(400 * DAY)
+    flushed = client.flush()
+    assert (flushed.kept, flushed.dropped) == (1, 0)
+    clock.advance(DAY)
+    assert client.flush().dropped == 1
+
+
+def test_defaults_are_decided_again_after_a_clock_that_was_ahead(
+    start: Any, clock: Clock, store: Path
+) -> None:
+    """By a process that lives through it."""
+    client = start(asked())
+    for moment in (NOON + 200 * DAY, NOON, NOON + DAY, NOON + 2 * DAY):
+        clock.now = moment
+        client.flush()
+    assert ("2026-12-01",) in rows(store, "SELECT period FROM answered WHERE period < '2027'")

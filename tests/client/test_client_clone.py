@@ -10,6 +10,10 @@ import pytest
 from client_kit import DAY, Clock, Collector, bytes_of, rows, survey
 
 from deniable.client import machine
+from deniable.client.database import Database
+from deniable.client.person.portrait import summarized
+from deniable.client.store import Store
+from deniable.protocol.digests import HMAC
 
 ID = b"0123456789abcdef0123456789abcdef"
 
@@ -128,3 +132,24 @@ def test_a_container_whose_id_is_made_at_its_start_is_silent_but_tells(
     assert client.sent() == []
     assert client.status().reason.count("another machine") == 1
     assert [record.levelname for record in caplog.records if record.levelno > 10] == []
+
+
+def test_a_machine_that_is_being_installed_has_no_id_yet(tmp_path: Path, place: Path) -> None:
+    (tmp_path / "none").write_text("uninitialized\n", encoding="utf-8")
+    assert machine.machine_id() == ID
+
+
+def test_the_mark_of_a_machine_is_in_a_domain_of_its_own() -> None:
+    """Keyed with the secret that draws responses: never the same bytes as any other use of it."""
+    mark = machine.mark(bytes(32), b"one")
+    assert mark != HMAC(bytes(32), b"one").digest()[: machine.MARK_BYTES]
+
+
+def test_a_copy_whose_person_said_no_is_off_and_not_silent(
+    start: Any, store: Path, place: Path
+) -> None:
+    start().opt_out()
+    place.write_bytes(b"f" * 32)
+    with Database(store, look=True) as db:
+        found = summarized(Store(db), db)
+    assert (found["state"], found["reason"]) == ("off", "")

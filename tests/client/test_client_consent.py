@@ -360,3 +360,72 @@ def test_leave_to_send_that_was_had_before_the_no_was_stored_is_void(
         assert client.opt_out()
         assert transport.post(connection, body, tickets[0], 20).status == 0
     assert len(heard.requests) == 1
+
+
+# Which yes a report belongs to
+
+
+def test_a_second_yes_throws_nothing_away(start: Any, heard: Collector, store: Path) -> None:
+    """An app may repeat the yes at every start of its dialog."""
+    client = start(survey(), heard.url)
+    client.opt_in()
+    client.record("dark", True)
+    client.opt_in()
+    assert rows(store, "SELECT begun FROM device") == [(1,)]
+    assert client.flush(force=True).sent == 1
+
+
+def test_an_app_that_asks_no_more_keeps_what_a_person_agreed_to(
+    start: Any, heard: Collector
+) -> None:
+    """Also with an edition that has a lower ceiling, which is noted with what the app asks for."""
+    with start(survey(), heard.url) as client:
+        client.opt_in()
+        client.record("dark", True)
+    client = start(survey({"max_epsilon": 9}), heard.url, consent="on")
+    assert client.status().queued == 1
+    assert client.flush(force=True).sent == 1
+
+
+def test_an_app_that_asks_goes_on_asking_beside_one_that_does_not(
+    start: Any, heard: Collector
+) -> None:
+    """Of two processes the one that sends started last; it does not take the other's answers."""
+    first = start(survey(), heard.url, consent="ask")
+    second = start(survey(), heard.url, consent="on")
+    first.record("dark", True)
+    assert (first.status().state, second.status().state) == ("local", "on")
+    assert second._engine._queue.next_departure() is None
+    for each in (first, second):
+        assert each.flush(force=True).sent == 0
+    assert heard.requests == []
+
+
+def test_an_answer_right_after_the_yes_is_after_it(start: Any, heard: Collector) -> None:
+    """Also by a thread that does not wait, with no other call between."""
+    client = start(survey(), heard.url)
+    client.opt_in()
+    client.record("dark", True, wait=False)
+    assert client.flush(force=True).sent == 1
+    assert client.status().dropped == {}
+
+
+def test_what_is_settled_is_not_after_a_yes(start: Any, heard: Collector) -> None:
+    """`record` remembers which questions have their answer; the yes threw those away."""
+    client = start(survey(), heard.url)
+    for decide in (client.flush, client.opt_in):
+        client.record("dark", True)
+        decide()
+    client.record("dark", True)
+    assert client.flush(force=True).sent == 1
+
+
+def test_an_app_that_only_records_hears_a_yes_said_elsewhere(start: Any, heard: Collector) -> None:
+    """By `deniable-device on`: no status, no flush and no restart is needed."""
+    client = start(survey(), heard.url)
+    with start(survey(), heard.url) as other:
+        other.opt_in()
+    client.record("dark", True)
+    thread = client._engine._uploader._thread
+    assert thread is not None
+    assert thread.is_alive()

@@ -220,3 +220,22 @@ def test_midnight_between_an_answer_and_the_disk_makes_it_no_default(
     permanent = permanent_response(secret, own, 9)
     assert permanent is not None
     assert own.mechanism.shape.pack(permanent) == response
+
+
+def test_a_yes_under_a_clock_set_back_answers_no_day_before_it(
+    start: Any, clock: Clock, store: Path
+) -> None:
+    client = start(asked(grace=5))
+    clock.advance(-4 * DAY)
+    client.opt_in()
+    clock.advance(5 * DAY)
+    client.flush()
+    assert periods(store) == ["2026-11-30"]
+
+
+def test_an_app_that_is_off_does_not_note_since_when_it_knows_a_question(
+    start: Any, store: Path
+) -> None:
+    with start(asked(), consent="off") as client:
+        client.flush()
+    assert rows(store, "SELECT * FROM seen") == []

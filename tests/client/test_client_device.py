@@ -193,6 +193,14 @@ def test_erase_destroys_the_secret_and_keeps_the_tombstones(
     assert rows(used, "SELECT secret FROM device") == [(None,)]
 
 
+def test_an_erasure_leaves_no_wish_and_no_day(start: Any, store: Path) -> None:
+    start(survey(dark=question(default=False))).close()
+    for command in (["journal", "keep"], ["erase", "--yes"]):
+        assert main([*command, "--store", str(store)]) == 0
+    assert rows(store, "SELECT * FROM seen") == []
+    assert rows(store, "SELECT keep_responses FROM device") == [(0,)]
+
+
 def test_after_an_erasure_a_yes_answers_new_questions_only(
     used: Path, start: Any, clock: Clock
 ) -> None:

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from client_kit import Collector, choice, python, question, rows, run, survey, survey_file
 
+from deniable.client import Client, endings
+from deniable.client.replies import Reply
+from deniable.client.transport import Transport
 from deniable.protocol.errors import StoreError
 
 ASKED = survey(
@@ -192,6 +195,18 @@ def test_the_threads_and_files_of_dropped_clients_are_given_back(path: Path, sto
     assert rows(store, "SELECT n FROM counters WHERE name = 'ceiling'") == [(20,)]
 
 
+def test_a_thread_that_fails_when_nobody_has_the_client_raises_nothing(store: Path) -> None:
+    """It would be printed in the app; whether the store is open still or was closed."""
+    client = Client(ASKED, "http://127.0.0.1:9", store)
+    engine = client._engine
+    assert engine is not None
+    del client
+    for _ in range(2):
+        engine._fail(StoreError("the disk is full"))
+        with pytest.raises(StoreError, match="closed"):
+            engine.status()
+
+
 # Signals
 
 SIGNALLED = """
@@ -259,3 +274,31 @@ def test_a_fork_while_a_thread_closes(path: Path, store: Path) -> None:
     assert out == "{0} the client was closed\n"
     assert "a" in waiting(store)
     assert rows(store, "PRAGMA integrity_check") == [("ok",)]
+
+
+# What could go wrong on the way
+
+
+def test_a_client_that_cannot_end_keeps_no_other_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor what the process does afterwards."""
+    ended = []
+
+    class Broken:
+        def settle(self) -> None:
+            ended.append(self)
+            raise ValueError
+
+    two = [Broken(), Broken()]
+    monkeypatch.setattr(endings, "_living", two)
+    monkeypatch.setattr(endings, "_over", False)
+    endings._settle_all()
+    assert ended == two
+
+
+def test_after_the_end_nothing_is_posted(heard: Collector) -> None:
+    """Not even by a thread that comes for its ticket only then."""
+    transport = Transport(heard.url)
+    transport.close()
+    with transport.connection() as connection:
+        assert transport.post(connection, b"", transport.ticket(), 1) == Reply()
+    assert heard.requests == []

@@ -13,9 +13,15 @@ import threading
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from client_kit import Collector, choice, rows, run, survey, survey_file
+
+from deniable.client import database
+from deniable.client.database import Database
+from deniable.client.transport import _Exchange
+from deniable.client.writer import Writer
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
@@ -354,3 +360,47 @@ def test_children_of_multiprocessing_store_what_waits(
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.stdout, done.stderr) == ("[0, 0, 0] 0\n", "")
     assert_each_once(heard, quick_store, "q0", *(f"q{n}" for n in (1, 2, 3, 11, 12, 13, 20)))
+
+
+# What a child inherits, told apart without a fork
+
+
+def test_a_child_of_whom_nobody_was_told_opens_the_store_anew(start: Any, store: Path) -> None:
+    """And keeps the parent's connection for ever, since closing it would drop the locks."""
+    start(MANY).close()
+    with Database(store) as db:
+        parents = db._db
+        assert parents is not None
+        db._process = -1
+        db.rows("SELECT one FROM device")
+        assert db._db is not parents
+        assert any(each is parents for each in database._ABANDONED)
+        database._ABANDONED.remove(parents)
+        parents.close()
+
+
+def test_a_child_waits_for_no_exchange_of_its_parent(start: Any, heard: Collector) -> None:
+    """The fork came while a request was under way; its thread does not exist in the child."""
+    client = start(MANY, heard.url, consent="on")
+    client._engine._uploader.stop(5)
+    client.record("q0", SIDES[0])
+    engine = client._engine
+    with engine._transport.connection() as connection:
+        engine._transport._exchange = _Exchange(connection, heard.url, b"")
+        assert client.flush(force=True).sent == 0
+        engine.after_fork_in_child()
+        engine._store.note_uploads(0, None)
+        assert client.flush(force=True).sent == 1
+
+
+def test_what_waits_in_the_parent_is_not_the_childs_to_store(
+    start: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored: list[Any] = []
+    writer = Writer(stored.extend)
+    answer = start(MANY)._engine._read("q0", SIDES[0])
+    monkeypatch.setattr("threading.Thread.start", lambda thread: None)
+    assert writer.put(answer)
+    writer.after_fork()
+    assert writer.drain(1)
+    assert stored == []

@@ -85,3 +85,32 @@ def test_no_store_is_made_where_none_could_be_sent_from(
     assert not [path for path in store.parent.iterdir() if path.suffix != ".lock"]
     monkeypatch.undo()
     assert start(survey(), consent="on").status().state == "on"
+
+
+def test_a_lock_is_free_though_a_child_has_a_copy_of_its_handle(store: Path) -> None:
+    """As a fork without hooks leaves one."""
+    store.parent.mkdir()
+    held, other = StoreLock(store), StoreLock(store)
+    assert held.acquire()
+    assert held._handle is not None
+    copy = os.dup(held._handle)
+    try:
+        assert not other.acquire()
+        held.release()
+        assert other.acquire()
+        other.release()
+    finally:
+        os.close(copy)
+
+
+def test_a_child_closes_its_copy_of_the_handle_and_leaves_the_lock(store: Path) -> None:
+    store.parent.mkdir()
+    held, copied = StoreLock(store), StoreLock(store)
+    assert held.acquire()
+    assert held._handle is not None
+    copied._handle = copy = os.dup(held._handle)
+    copied.after_fork()
+    with pytest.raises(OSError, match=os.strerror(errno.EBADF)):
+        os.fstat(copy)
+    assert not StoreLock(store).acquire()
+    held.release()

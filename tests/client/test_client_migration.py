@@ -24,6 +24,7 @@ from client_kit import (
 )
 from stores_of_version_1 import SEALED, SECRET, TABLES, make
 
+from deniable.client import migration
 from deniable.client.device import main
 from deniable.client.tables import NAMES, PAGE_BYTES, VERSION
 from deniable.protocol.derivation import permanent_response
@@ -280,3 +281,11 @@ def test_only_what_was_recorded_after_the_day_of_the_yes_is_sent(
     clock.advance(2 * DAY)
     assert client.flush(force=True).sent == sent
     assert len(heard.reports) == sent
+
+
+def test_which_periods_are_after_the_yes() -> None:
+    """Of the day itself nobody knows, and of a once answer neither."""
+    assert [
+        migration._after("2026-11-30", period)
+        for period in ("2026-11-30", "2026-12-01", "2026-11", "2026-12", "2026-W49", "once")
+    ] == [False, True, False, True, False, False]

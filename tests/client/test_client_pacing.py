@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from client_kit import DAY, NOON, Clock, Collector, choice, question, rows, survey
 
-from deniable.client.pacing import backoff, uniform
+from deniable.client import pacing
+from deniable.client.pacing import backoff, later, uniform
 
 MIDNIGHT = datetime(2026, 12, 1, tzinfo=UTC)
 
@@ -47,6 +48,19 @@ def test_a_departure_does_not_depend_on_when_the_answer_came(start: Any, store: 
     leaves = departures(store)
     assert leaves["a"] == leaves["b"]
     assert leaves["c"] >= datetime(2026, 12, 7, tzinfo=UTC)
+
+
+def test_a_group_does_not_leave_with_what_travels_alone(
+    start: Any, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an edition that batched by question, on the day the app was upgraded."""
+    names, drawn = ("a", "b", "c"), iter(range(3))
+    monkeypatch.setattr(pacing, "uniform", lambda _: timedelta(hours=next(drawn)))
+    for head, asked in (({"batch": "question"}, names[:1]), ({}, names[1:])):
+        with start(survey(head, **{name: question() for name in names})) as client:
+            client.record_many(dict.fromkeys(asked, True))
+    leaves = departures(store)
+    assert [leaves[name] - MIDNIGHT for name in names] == [timedelta(hours=n) for n in (0, 1, 1)]
 
 
 def test_a_group_leaves_in_time_for_its_shortest_grace(start: Any, tmp_path: Path) -> None:
@@ -101,6 +115,19 @@ def test_force_sends_everything(start: Any, heard: Collector) -> None:
     assert client.flush(force=True).sent == 2
     assert client.status().sent == 2
     assert client.status().queued == 0
+
+
+@pytest.mark.parametrize(("force", "sent"), [(True, 2), (False, 0)])
+def test_force_takes_as_long_as_it_takes(
+    start: Any, clock: Clock, heard: Collector, force: bool, sent: int
+) -> None:
+    """A timeout is one for what is due."""
+    client = start(survey(a=question(), b=question(period="once")), heard.url, consent="on")
+    client._engine._uploader.stop(5)
+    client.record_many({"a": True, "b": True})
+    clock.now = MIDNIGHT + DAY
+    flushed = client.flush(force=force, timeout=0)
+    assert (flushed.sent, flushed.kept) == (sent, 2 - sent)
 
 
 def test_the_thread_sends_what_is_due(start: Any, clock: Clock, heard: Collector) -> None:
@@ -218,6 +245,10 @@ def test_a_uniform_duration_reaches_both_ends() -> None:
     drawn = {uniform(timedelta(milliseconds=3)) for _ in range(300)}
     assert drawn == {timedelta(milliseconds=number) for number in range(4)}
     assert uniform(-DAY) == timedelta(0)
+
+
+def test_a_moment_that_is_over_is_now() -> None:
+    assert later(NOON - DAY, NOON, NOON + DAY) >= NOON
 
 
 def test_backoff_grows_with_full_jitter_and_has_a_limit() -> None:

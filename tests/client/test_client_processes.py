@@ -399,3 +399,28 @@ def test_a_yes_after_a_no_that_could_not_be_stored_brings_nothing_back(
     client.record("dark", True)
     client.flush(force=True)
     assert [period for period, _, _ in heard.reports] == ["2026-12-01"]
+
+
+def test_an_end_does_not_wait_for_whoever_holds_the_store(start: Any, store: Path) -> None:
+    """With something to store, a count, and with all the usual patience."""
+    client = start(survey(), strict=False)
+    client.record("nothing of that name", True)
+    with held(store):
+        began = time.monotonic()
+        client.close()
+        assert time.monotonic() - began < database.PATIENCE
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_store_that_was_held_at_the_start_is_told(start: Any, store: Path) -> None:
+    """That client stays silent, for it never had a store; the next one is as any other."""
+    start().close()
+    with held(store):
+        client = start(strict=False)
+    for _ in range(2):
+        status = client.status()
+        assert status.state == "silent"
+        assert status.reason == "another process is writing to the store; try again"
+        client.record("dark", True)
+        client.close()
+    assert start().status().queued == 0

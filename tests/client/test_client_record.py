@@ -351,6 +351,16 @@ def test_closed_clients_do_nothing(start: Any, store: Path) -> None:
     assert responses(store, "dark") == []
 
 
+def test_an_end_hides_no_reason_for_silence(start: Any, store: Path) -> None:
+    store.parent.mkdir()
+    store.write_bytes(b"another program's")
+    client = start(survey(), strict=False)
+    told = client.status().reason
+    client.close()
+    assert client.status().reason == told
+    assert "is no store of deniable" in told
+
+
 def test_an_answer_after_the_end_raises_if_strict(start: Any, store: Path) -> None:
     client = start()
     client.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,9 @@ from client_kit import Clock, Collector, choice, rows, survey
 
 from deniable.client import Client, foresight, recorder
 from deniable.client.answers import Answer
+from deniable.client.foreign import foreign
 from deniable.protocol.derivation import permanent_response
+from deniable.protocol.errors import StoreError
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="there are no such signals here"),
@@ -162,3 +165,18 @@ def test_a_signal_amid_the_apps_own_iterator_is_not_its_mistake(
         client.record_many(answers())
     assert VALUE not in repr(dict(variables(caught.value)))
     assert client.status().queued == 0
+
+
+def error_of(module: str) -> Exception:
+    return type("AppError", (Exception,), {"__module__": module})()
+
+
+@pytest.mark.parametrize("error", [error_of("__main__"), error_of("app.jobs"), SystemExit()])
+def test_an_error_of_the_apps_own_is_the_apps(error: BaseException) -> None:
+    """A script defines its own in `__main__`."""
+    assert foreign(error)
+
+
+@pytest.mark.parametrize("error", [StoreError(), sqlite3.Error(), KeyError(), MemoryError()])
+def test_an_error_that_the_client_may_meet_is_its_own(error: BaseException) -> None:
+    assert not foreign(error)

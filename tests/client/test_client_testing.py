@@ -19,7 +19,10 @@ import pytest
 from client_kit import DAY, choice, question, survey
 
 from deniable.client import Client
+from deniable.client.bodies import compress
+from deniable.client.replies import Reply
 from deniable.client.testing import MONDAY, MemoryClient, Recorded
+from deniable.client.testing.shelf import Shelf
 from deniable.protocol.errors import DeniableError, ParameterError
 from deniable.protocol.survey import Survey
 
@@ -135,6 +138,20 @@ def test_nothing_from_before_a_yes_is_sent() -> None:
         client.record("dark", True)
         assert client.recorded == [("theme", "red"), ("dark", True)]
         assert client.status().state == "off"
+
+
+def test_a_no_voids_the_leave_to_send_that_was_given_before_it() -> None:
+    """As for a carrier over HTTP: what was about to leave does not, also after a new yes."""
+    shelf = Shelf()
+    body = compress(b'{"reports": []}')
+    ticket = shelf.ticket()
+    assert shelf.post(shelf.connection(), body, ticket, 1).status == 200
+    shelf.abandon()
+    assert shelf.post(shelf.connection(), body, ticket, 1) == Reply()
+    assert shelf.post(shelf.connection(), body, shelf.ticket(), 1).status == 200
+    shelf.close()
+    assert shelf.post(shelf.connection(), body, shelf.ticket(), 1) == Reply()
+    assert len(shelf.requests()) == 2
 
 
 def test_consent_can_be_off_from_the_start() -> None:

@@ -6,13 +6,14 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from client_kit import question, rows, survey
 
+from deniable.client import database
 from deniable.client.database import Database
 from deniable.client.faults import BusyStore
 from deniable.client.turns import Turns
@@ -23,12 +24,13 @@ DISK = 0.03
 
 @pytest.fixture
 def slow_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every write take as long as it does on a busy disk."""
+    """Let every transaction take as long as it does on a busy disk."""
     patiently = Database._patiently
 
     def slowly(self: Database, act: Callable[[], Any]) -> Any:
         done = patiently(self, act)
-        if isinstance(done, sqlite3.Cursor) and self._db is not None and self._db.in_transaction:
+        db = self._db
+        if isinstance(done, sqlite3.Cursor) and db is not None and not db.in_transaction:
             time.sleep(DISK)
         return done
 
@@ -113,23 +115,28 @@ def test_only_some_threads_have_turns_at_the_end() -> None:
 def test_close_is_not_kept_by_sixteen_threads(start: Any) -> None:
     """In line with the others, for each of its looks into the store, it took seconds."""
     client = start(survey(a=question(), b=question()))
-    over, busy = threading.Event(), threading.Barrier(17)
-    calls = [client.opt_in, client.opt_out, client.sent, lambda: client.flush(timeout=0.1)]
+    engine, busy = client._engine, threading.Barrier(17)
+    calls = [
+        lambda: engine._store.note_uploads(0, None),
+        lambda: engine._store.keep_responses(False),
+        engine.status,
+        lambda: engine.flush(force=False, timeout=10),
+    ]
 
     def call(act: Callable[[], object]) -> None:
         busy.wait(20)
-        while not over.is_set():
-            act()
+        with suppress(StoreError):  # the end of a long call; the app's next one would not begin
+            while True:
+                act()
 
     threads = [threading.Thread(target=call, args=(act,)) for act in calls * 4]
     for thread in threads:
         thread.start()
     busy.wait(20)
-    wait_until_taken(client._engine._db._turns._line)
+    wait_until_taken(engine._db._turns._line)
     started = time.monotonic()
     client.close()
     took = time.monotonic() - started
-    over.set()
     for thread in threads:
         thread.join(20)
     assert took < 1
@@ -171,11 +178,14 @@ def test_close_waits_for_no_thread_that_hangs_in_the_store(start: Any, store: Pa
     thread.start()
     assert inside.wait(20)
     client.record("b", True, wait=False)
+    writer = engine._writer._thread
     started = time.monotonic()
     client.close()
     assert time.monotonic() - started < 2, "a second more than it may take"
     go_on.set()
-    thread.join(20)
+    for each in (thread, writer):
+        each.join(20)
+        assert not each.is_alive()
     assert rows(store, "SELECT count(*) FROM queue") == [(1,)]
 
 
@@ -218,3 +228,16 @@ def test_a_no_has_one_patience_however_many_wait(start: Any, monkeypatch: Any, s
     thread.join(20)
     assert took < 1.9
     assert client.opt_out() is True
+
+
+def test_a_call_waits_for_the_file_so_long_all_in_all(start: Any, store: Path) -> None:
+    client = start()
+    db = client._engine._db
+    with closing(sqlite3.connect(store, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        started = time.monotonic()
+        with db.within(0.1):
+            for _ in range(3):
+                with pytest.raises(BusyStore), db.transaction():
+                    pass
+        assert time.monotonic() - started < database.PATIENCE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -193,3 +194,28 @@ def test_ten_threads_that_do_not_wait(start: Any, quick_store: Path, clock: Cloc
     status = client.status()
     assert (status.queued, status.dropped) == (50, {})
     assert rows(quick_store, "SELECT DISTINCT answers FROM ledger") == [(1,)]
+
+
+def answers_to(*names: str) -> list[Any]:
+    period = SimpleNamespace(key="2026-11-30")
+    return [SimpleNamespace(question=SimpleNamespace(id=name), period=period) for name in names]
+
+
+def test_it_has_not_drained_while_it_writes() -> None:
+    writing, go_on = threading.Event(), threading.Event()
+    ours = writer.Writer(lambda answers: (writing.set(), go_on.wait(20), None)[2])
+    ours.put(*answers_to("a"))
+    assert writing.wait(20)
+    assert not ours.drain(0.01)
+    go_on.set()
+    assert ours.drain(20)
+
+
+def test_it_stores_by_name_and_not_in_the_order_of_answers() -> None:
+    stored: list[Any] = []
+    ours = writer.Writer(stored.extend)
+    with ours._changed:  # its thread can take none before there are three
+        for answer in answers_to("b", "c", "a"):
+            ours.put(answer)
+    assert ours.drain(20)
+    assert [answer.question.id for answer in stored] == ["a", "b", "c"]

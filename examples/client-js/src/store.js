@@ -161,7 +161,8 @@ export function sayYes(state, now, consented) {
   if (!consented) {
     forgetUnconsented(state);
     state.queue = []; // an app that began to ask: it may have left, so its period stays answered
-    for (const key of Object.keys(state.since)) state.since[key] = now;
+    const since = Math.max(now, state.clock.last ?? now); // a clock that was set back answers no day before the yes
+    for (const key of Object.keys(state.since)) state.since[key] = since;
   }
   if (!consented || state.consent !== "on") state.begun = begun(state) + 1;
   secretOf(state);
