@@ -122,6 +122,8 @@ class Engine:
         if known is not None and not self._recorder.news(answer.now):
             self._note([known])
             return
+        if wait:
+            self._writer.drain(self._db.patience)  # the first answer wins, and one may wait there
         if wait or not self._writer.put(replace(answer, begun=self._begun)):
             with self._db.within(self._db.patience, turn=False):
                 self._note(self._write([replace(answer, begun=self._store.device().begun)]))
@@ -273,7 +275,8 @@ class Engine:
         self._db.hurry()
         with self._db.within(until + _SAVE_SECONDS - time.monotonic()):
             self._save_no()
-            self._save_counts()
+            if self._consent != "off":
+                self._save_counts()
 
     def _read(self, name: object, value: object) -> Answer:
         try:

@@ -18,7 +18,7 @@ def foreign(error: BaseException) -> bool:
     """Return whether an error is the app's, by its type or by the handler that raised it."""
     origin = type(error).__module__.partition(".")[0]
     ours = origin in sys.stdlib_module_names or origin in ("builtins", "deniable", "cryptography")
-    app_made = not isinstance(error, Exception) or origin == "__main__" or not ours
+    app_made = not isinstance(error, Exception) or not ours
     return app_made or interrupts(error)
 
 

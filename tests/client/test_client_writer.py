@@ -68,6 +68,24 @@ def test_the_first_of_several_that_wait_is_the_answer(start: Any, store: Path) -
     assert client.preview("bits", SIDES[3]).request["reports"][0]["response"] == response
 
 
+def test_the_first_is_the_answer_while_the_disk_is_slow(start: Any, store: Path) -> None:
+    """A later one that waits for the disk does not pass it by."""
+    client = start(WIDE)
+    ours, inside, go_on = client._engine._writer, threading.Event(), threading.Event()
+    write = ours._write
+    ours._write = lambda answers: (inside.set(), go_on.wait(20), write(answers))
+    client.record("bits", SIDES[3], wait=False)
+    assert inside.wait(20)
+    later = threading.Thread(target=client.record, args=("bits", SIDES[5]))
+    later.start()
+    later.join(0.05)  # as long as the first takes, or at once where it does not wait
+    go_on.set()
+    later.join(20)
+    client.status()
+    (response,) = responses(store, "bits")
+    assert client.preview("bits", SIDES[3]).request["reports"][0]["response"] == response
+
+
 def test_a_wrong_answer_raises_at_once_if_strict(start: Any) -> None:
     with pytest.raises(ParameterError, match="dark: the value must be"):
         start().record("dark", "yes", wait=False)
