@@ -8,14 +8,37 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
 from numbers import Real
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
-from deniable.protocol.errors import ParameterError
+from deniable.protocol.errors import DeniableError, ParameterError
 from deniable.protocol.survey import Survey, load_survey
+
+from .foreign import interrupts
+
+T = TypeVar("T")
+
+
+def read(name: str, check: Callable[[], T]) -> T:
+    """Return what a check makes of an argument, of whatever kind that is.
+
+    Raises
+    ------
+    ParameterError
+        If it is a mistake, or fails while it is looked at.
+    """
+    try:
+        return check()
+    except DeniableError:
+        raise
+    except Exception as exc:
+        if interrupts(exc):
+            raise
+    raise ParameterError(f"{name} cannot be used: it fails when it is looked at")
 
 
 def survey_of(survey: object) -> Survey:

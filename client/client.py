@@ -95,7 +95,7 @@ class Client:
     ) -> None:
         from .status import Status
 
-        self._strict = strict
+        self._strict = False
         self._clock = _clock
         self._path: Path | None = None
         self._engine: Engine | None = None
@@ -104,6 +104,7 @@ class Client:
         self._reason = ""
         self._last = Status("silent")
         self._closed = False
+        self._strict = self._flag("strict", strict, False)
         try:
             self._open(survey, collector_url, store, consent, segment, app_key, _environ)
         except Exception as exc:
@@ -130,7 +131,7 @@ class Client:
             Return when the report is durable, which takes as long as the disk takes. If not, a
             thread of the client's stores it a moment later, for threads that must never wait, such
             as those of a window or an event loop; it is stored before the process ends, unless
-            that is killed.
+            that is killed, or another process holds the store at that moment.
 
         Raises
         ------
@@ -361,7 +362,7 @@ class Client:
         environ: Mapping[str, str] | None,
     ) -> None:
         """Understand the app; the path first, so that a no can be stored whatever else is wrong."""
-        from .arguments import path_of, survey_of
+        from .arguments import path_of, read, survey_of
         from .environment import veto
         from .pacing import utc_now
         from .places import default_store
@@ -370,11 +371,12 @@ class Client:
 
         if store is not None:
             self._path = path_of("store", store)
-        loaded = survey_of(survey)
+        loaded = read("survey", lambda: survey_of(survey))
         if self._path is None:
-            self._path = default_store(loaded.id).absolute()
-        self._setting = Setting(loaded, consent, segment, self._clock or utc_now)
-        transport = Transport(collector_url, app_key)
+            self._path = read("store", lambda: default_store(loaded.id).absolute())
+        clock = self._clock or utc_now
+        self._setting = read("consent or segment", lambda: Setting(loaded, consent, segment, clock))
+        transport = read("collector_url or app_key", lambda: Transport(collector_url, app_key))
         self._veto = veto(os.environ if environ is None else environ)
         if not self._veto:
             self._engine = self._start(transport)
@@ -430,7 +432,7 @@ class Client:
         return None
 
     def _flag(self, name: str, value: object, otherwise: bool) -> bool:
-        if isinstance(value, bool):  # and what is imported may be gone, as in a late finalizer
+        if type(value) is bool:  # and what is imported may be gone, as in a late finalizer
             return value
         from .arguments import flag_of
 

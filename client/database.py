@@ -32,6 +32,8 @@ _PAUSE = 0.005
 
 _CUT = "the process was forked amid a write to the store, and cannot use it"
 
+_INTERRUPTED = "the store is in use by what this call interrupted; try again"
+
 _ABANDONED: list[object] = []
 """Connections of a parent process; dropping the last reference would close them."""
 
@@ -64,6 +66,7 @@ class Database:
             connect(path, look=look, patience=PATIENCE) if path else in_memory()
         )
         self._inherited = False
+        self._rests = False
         self._why = "the store is closed"
         self._process = os.getpid()
 
@@ -95,6 +98,11 @@ class Database:
         """Held by the thread whose turn it is."""
         return self._turns.lock
 
+    @property
+    def mine(self) -> bool:
+        """Whether it is this thread's turn, which its handler of a signal has interrupted."""
+        return self._turns.mine
+
     @contextmanager
     def within(self, seconds: float, *, turn: bool = True) -> Iterator[None]:
         """Let the calling thread wait for other processes so long at most, all in all.
@@ -102,7 +110,7 @@ class Database:
         Parameters
         ----------
         turn : bool
-            And for the other threads of this process, which get on otherwise.
+            And for the other threads of this process. Otherwise for as long as their turns go on.
         """
         limits, until = self._limits, time.monotonic() + seconds
         before = limits.file, limits.turn
@@ -118,11 +126,25 @@ class Database:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def rest(self) -> None:
+        """Before a fork: wait until no other thread is in a transaction, and let none begin one."""
+        if not self.mine:
+            self._rests = True
+            self.lock.acquire()
+
+    def go_on(self) -> None:
+        """After a fork, in the parent; once more does no harm, nor does a rest that was cut off."""
+        if self._rests:
+            with suppress(RuntimeError):  # what the handler of a signal raised came before it
+                self.lock.release()
+            self._rests = False
+
     def after_fork(self) -> None:
         """In the child: forget the parent's lock and connection."""
         self._process = os.getpid()
         self._turns = Turns()
         self._limits = _Limits()
+        self._rests = False
         if self._db is not None and self.path is not None:
             _ABANDONED.append(self._db)
             self._inherited = not self._db.in_transaction
@@ -135,28 +157,35 @@ class Database:
     def transaction(self) -> Iterator[None]:
         """Do everything inside durably or not at all, with nobody else writing meanwhile.
 
+        While another process holds the file, the turn is free: for other threads, and for a fork.
+
         Raises
         ------
         StoreError
             Its subclass says whether the store is unreadable or only busy.
         """
-        with self._turn():
-            db = self._connection()
-            interrupted = db.in_transaction
-            if interrupted:
-                raise BusyStore("the store is in use by what this call interrupted; try again")
-            try:
+        begun = time.monotonic()
+        while True:
+            with self._turn():
+                db = self._connection()
+                interrupted = db.in_transaction
+                if interrupted:
+                    raise BusyStore(_INTERRUPTED)
                 try:
-                    self._patiently(lambda: db.execute("BEGIN IMMEDIATE"))
-                    yield
-                    self._connection()  # of which a child that was forked meanwhile has none
-                    self._patiently(lambda: db.execute("COMMIT"))
-                except BaseException:
+                    held = _begin(db)
+                    if held is None:
+                        yield
+                        self._connection()  # of which a child that was forked meanwhile has none
+                        self._patiently(lambda: db.execute("COMMIT"))  # noqa: B023
+                        return
+                except BaseException as exc:
                     if os.getpid() == self._process and self._db is db and db.in_transaction:
                         db.execute("ROLLBACK")
+                    if isinstance(exc, sqlite3.Error):
+                        raise fault(exc) from exc
                     raise
-            except sqlite3.Error as exc:
-                raise fault(exc) from exc
+            if not self._may_wait(begun):
+                raise fault(held) from held
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -172,12 +201,14 @@ class Database:
 
     def rows(self, sql: str, *values: object) -> list[Any]:
         """Run a query."""
+        try:
+            return self._patiently(lambda: self._rows(sql, values))
+        except sqlite3.Error as exc:
+            raise fault(exc) from exc
+
+    def _rows(self, sql: str, values: tuple[object, ...]) -> list[Any]:
         with self._turn():
-            db = self._connection()
-            try:
-                return self._patiently(lambda: db.execute(sql, values).fetchall())
-            except sqlite3.Error as exc:
-                raise fault(exc) from exc
+            return self._connection().execute(sql, values).fetchall()
 
     def write(self, sql: str, *values: object) -> int:
         """Run a statement inside a transaction; return how many rows it touched."""
@@ -190,18 +221,22 @@ class Database:
             try:
                 return act()
             except sqlite3.OperationalError as exc:
-                busy = getattr(exc, "sqlite_errorname", "").startswith("SQLITE_BUSY")
-                until = min(begun + self.patience, self._limits.file)
-                if not busy or time.monotonic() >= until:
+                if not _is_busy(exc) or not self._may_wait(begun):
                     raise
-                time.sleep(_PAUSE)
+
+    def _may_wait(self, begun: float) -> bool:
+        """Wait a moment; return False if a call that began then has no patience left."""
+        if time.monotonic() >= min(begun + self.patience, self._limits.file):
+            return False
+        time.sleep(_PAUSE)
+        return True
 
     def _turn(self) -> AbstractContextManager[None]:
         """Wait for the turn of this thread, as long as its call may."""
         until = self._limits.turn
         if self._hurried and until == math.inf:
             return self._turns.take(2 * _HURRY)
-        return self._turns.take(until - time.monotonic())
+        return self._turns.take(until - time.monotonic(), standstill=self.patience)
 
     def _connection(self) -> sqlite3.Connection:
         if os.getpid() != self._process:
@@ -212,6 +247,21 @@ class Database:
         if self._db is None:
             raise StoreError(self._why)
         return self._db
+
+
+def _begin(db: sqlite3.Connection) -> sqlite3.Error | None:
+    """Begin a transaction, or return what says that another process holds the file."""
+    try:
+        db.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as exc:
+        if not _is_busy(exc):
+            raise
+        return exc
+    return None
+
+
+def _is_busy(exc: sqlite3.Error) -> bool:
+    return getattr(exc, "sqlite_errorname", "").startswith("SQLITE_BUSY")
 
 
 def _keep_for_ever(db: sqlite3.Connection) -> None:

@@ -7,10 +7,11 @@ runs later or a finalizer, is stored as well, and starts no thread.
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 import weakref
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Settling(Protocol):
@@ -22,6 +23,7 @@ class Settling(Protocol):
 
 _living: weakref.WeakSet[Settling] = weakref.WeakSet()
 _over = False
+_child_end: tuple[int, Any] | None = None
 
 
 def watch(client: Settling) -> None:
@@ -30,11 +32,19 @@ def watch(client: Settling) -> None:
     A child of ``multiprocessing`` runs no ``atexit``, but an end of its own.
     """
     _living.add(client)
-    util = sys.modules.get("multiprocessing.util")
-    if util is not None:
-        util.Finalize(None, _settle_all, exitpriority=0)
+    _watch_child()
     if _over:
         client.settle()
+
+
+def _watch_child() -> None:
+    """Tell ``multiprocessing``, unless this process has; its children begin by forgetting it."""
+    global _child_end
+    util = sys.modules.get("multiprocessing.util")
+    if util is None:
+        return
+    if _child_end is None or _child_end[0] != os.getpid() or not _child_end[1].still_active():
+        _child_end = os.getpid(), util.Finalize(None, _settle_all, exitpriority=0)
 
 
 def unwatch(client: Settling) -> None:

@@ -122,22 +122,14 @@ class Engine:
         if known is not None and not self._recorder.news(answer.now):
             self._note([known])
             return
-        if wait:
-            self._writer.drain(self._db.patience)  # the first answer wins, and one may wait there
         if wait or not self._writer.put(replace(answer, begun=self._begun)):
-            with self._db.within(self._db.patience, turn=False):
-                self._note(self._write([replace(answer, begun=self._store.device().begun)]))
+            self._record([answer])
 
     def record_many(self, answers: object) -> None:
         """Answer questions in one transaction; raise the first mistake when all others are kept."""
         self._here()
         if self._consent == "off":
             return
-        with self._db.within(self._db.patience, turn=False):
-            self._record_many(answers)
-
-    def _record_many(self, answers: object) -> None:
-        begun = self._store.device().begun
         good: list[Answer] = []
         mistake: ParameterError | None = None
         for pair in pairs_of(answers):
@@ -145,13 +137,23 @@ class Engine:
                 if isinstance(pair, ParameterError):
                     self.refuse("wrong_value")
                     raise pair
-                good.append(replace(self._read(*pair), begun=begun))
+                good.append(self._read(*pair))
             except ParameterError as exc:
                 mistake = mistake or exc
         if good:
-            self._note(self._write(good))
+            self._record(good)
         if mistake is not None:
             raise mistake
+
+    def _record(self, answers: list[Answer]) -> None:
+        """Store answers that were given now, after those that wait: the first answer wins."""
+        until = time.monotonic() + self._db.patience
+        with self._db.within(self._db.patience, turn=False):
+            begun = self._store.device().begun
+            if not self._db.mine:
+                self._writer.drain(until - time.monotonic())
+        with self._db.within(until - time.monotonic(), turn=False):
+            self._note(self._write([replace(answer, begun=begun) for answer in answers]))
 
     @property
     def off(self) -> bool:
@@ -275,7 +277,7 @@ class Engine:
         self._db.hurry()
         with self._db.within(until + _SAVE_SECONDS - time.monotonic()):
             self._save_no()
-            if self._consent != "off":
+            if self._store.device().consent != "off":
                 self._save_counts()
 
     def _read(self, name: object, value: object) -> Answer:
@@ -351,11 +353,11 @@ class Engine:
 
     def before_fork(self) -> None:
         """Come to rest between two transactions."""
-        self._db.lock.acquire()
+        self._db.rest()
 
     def after_fork_in_parent(self) -> None:
         """Go on."""
-        self._db.lock.release()
+        self._db.go_on()
 
     def after_fork_in_child(self) -> None:
         """Start anew with the next call; the parent's connection, lock and threads are its own."""

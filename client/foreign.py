@@ -28,8 +28,21 @@ def interrupts(error: BaseException) -> bool:
     if signal is None:
         return False
     handlers = map(signal.getsignal, signal.valid_signals())
-    codes = {getattr(handler, "__code__", None) for handler in handlers} - {None}
+    codes = {_code(handler) for handler in handlers} - {None}
     return not codes.isdisjoint(_codes(error))
+
+
+def _code(handler: object) -> CodeType | None:
+    """Return the code that a handler runs: a function, a method, part of one, or an object's."""
+    from functools import partial  # which `signal` has loaded, as the next
+    from types import FunctionType, MethodType
+
+    while issubclass(type(handler), partial):
+        handler = handler.func  # type: ignore[attr-defined]
+    kind: type = type(handler)
+    if callable(handler) and not issubclass(kind, (FunctionType, MethodType)):
+        handler = kind.__call__
+    return getattr(handler, "__code__", None)
 
 
 def _codes(error: BaseException) -> Iterator[CodeType]:

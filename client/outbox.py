@@ -191,7 +191,9 @@ class Outbox:
                 if time.monotonic() >= until or not self._may_leave(parcel):
                     return
                 seconds = min(DEADLINE, until - time.monotonic())
-                reply = self._transport.post(connection, body, parcel.ticket, seconds)
+                reply = self._transport.post(
+                    connection, body, parcel.ticket, seconds, lambda: self._may_begin(parcel)
+                )
                 verdict = judge(reply, len(reports), self._clock())
                 self.trouble = trouble(reply, verdict)
                 with self._db.within(PATIENCE):  # whatever time the exchange took
@@ -203,6 +205,17 @@ class Outbox:
         """Return whether nobody has said no since a parcel was made."""
         device = self._store.device()
         return device.consent == "on" and device.begun == parcel.begun
+
+    def _may_begin(self, parcel: Parcel) -> bool:
+        """Return the same when a body is about to leave, in the exchange's thread; no if unknown.
+
+        Meanwhile a connection was made, which takes long enough for a no.
+        """
+        try:
+            with self._db.within(PATIENCE):
+                return self._may_leave(parcel)
+        except Exception:
+            return False
 
     def _apply(self, verdict: Verdict, reports: Sequence[Queued], total: Delivery) -> None:
         """Do to the queue what the verdict says."""

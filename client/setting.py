@@ -36,4 +36,4 @@ class Setting:
 
 
 def _is_among(value: object, known: tuple[str, ...]) -> bool:
-    return isinstance(value, str) and value in known
+    return issubclass(type(value), str) and value in known

@@ -218,10 +218,11 @@ class Store:
         return failures, _moment(resume)
 
     def note_uploads(self, failures: int, resume: datetime | None) -> None:
-        """Store what :meth:`uploads` returns; a transaction."""
+        """Store what :meth:`uploads` returns, but not after a no; a transaction."""
         with self._db.transaction():
-            sql = "UPDATE device SET failures = ?, resume = ?"
-            self._db.write(sql, failures, _seconds(resume))
+            if self.device().consent != "off":
+                sql = "UPDATE device SET failures = ?, resume = ?"
+                self._db.write(sql, failures, _seconds(resume))
 
     def see(self, questions: Iterable[Question], now: datetime) -> dict[str, datetime]:
         """Return since when each question is known, new ones from now; a transaction."""

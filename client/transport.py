@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 import threading
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import urlsplit
 
 from deniable.protocol.errors import ParameterError
 
+from .foreign import interrupts
 from .replies import Reply
 
 if TYPE_CHECKING:
@@ -49,8 +52,18 @@ class Carrier(Protocol):
     def ticket(self) -> int:
         """Return what a post needs; it is void once exchanges were given up."""
 
-    def post(self, connection: Any, body: bytes, ticket: int, seconds: float) -> Reply:
-        """Send one body, wait so long at most; a failure of any kind is a reply with status 0."""
+    def post(
+        self,
+        connection: Any,
+        body: bytes,
+        ticket: int,
+        seconds: float,
+        leave: Callable[[], bool] | None = None,
+    ) -> Reply:
+        """Send one body, wait so long at most; a failure of any kind is a reply with status 0.
+
+        ``leave`` is asked just before the body's first byte, perhaps in another thread.
+        """
 
     def close(self) -> None:
         """Give up for good."""
@@ -72,28 +85,36 @@ class Transport:
         self._abandoned = 0
         self._closed = False
 
-    def connection(self) -> requests.Session:
-        """Return a connection that knows nothing of earlier ones; close it after use."""
-        from http.cookiejar import DefaultCookiePolicy
+    def connection(self) -> Any:
+        """Return a connection that knows nothing of earlier ones; close it after use.
 
-        import requests
-
-        session = requests.Session()
-        session.trust_env = False
-        session.headers.clear()
-        session.headers.update(self._headers)
-        session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        return session
+        If none can be made, what is returned says why to whoever posts over it.
+        """
+        try:
+            return _session(self._headers)
+        except Exception as exc:
+            if interrupts(exc):
+                raise
+            return _NoSession(f"`requests` is of no use ({type(exc).__name__})")
 
     def ticket(self) -> int:
         """Return what a post needs; it is void once exchanges were given up."""
         return self._abandoned
 
-    def post(self, connection: requests.Session, body: bytes, ticket: int, seconds: float) -> Reply:
+    def post(
+        self,
+        connection: requests.Session | _NoSession,
+        body: bytes,
+        ticket: int,
+        seconds: float,
+        leave: Callable[[], bool] | None = None,
+    ) -> Reply:
         """Send one body, wait so long at most; a failure of any kind is a reply with status 0."""
+        if isinstance(connection, _NoSession):
+            return Reply(failure=connection.why)
         if self._exchange is not None and not self._exchange.ended:
             return Reply(failure=_TIMED_OUT)
-        exchange = self._exchange = _Exchange(connection, self._url, body)
+        exchange = self._exchange = _Exchange(connection, self._url, body, leave)
         if self._closed or ticket != self._abandoned:  # asked now: later, abandon() finds it
             self._exchange = None
             return Reply()
@@ -126,25 +147,43 @@ class Transport:
         self._exchange = None
 
 
+class _NoSession:
+    """In place of a session that could not be made."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 class _Exchange(threading.Thread):
     """One request and its reply, in a thread that nobody has to wait for.
 
     ``over`` is set when it has ended or was given up; ``ended`` says which.
     """
 
-    def __init__(self, connection: requests.Session, url: str, body: bytes) -> None:
+    def __init__(
+        self,
+        connection: requests.Session,
+        url: str,
+        body: bytes,
+        leave: Callable[[], bool] | None = None,
+    ) -> None:
         super().__init__(name="deniable-exchange", daemon=True)
         self.over = threading.Event()
         self.ended = False
         self.reply = Reply()
         self._connection = connection
         self._url = url
-        self._body = body
+        self._body = _Body(body, self.over, leave)
 
     def run(self) -> None:
         try:
             if not self.over.is_set():
                 self.reply = self._post()
+        except _NoLeaveError:
+            self.reply = Reply()
         except Exception as exc:
             self.reply = Reply(failure=_in_words(exc))
         finally:
@@ -154,7 +193,7 @@ class _Exchange(threading.Thread):
     def _post(self) -> Reply:
         with self._connection.post(
             self._url,
-            data=_Body(self._body, self.over),
+            data=self._body,
             timeout=_SOCKET_SECONDS,
             allow_redirects=False,
             stream=True,
@@ -166,16 +205,47 @@ class _Exchange(threading.Thread):
 
 
 class _Body(io.BytesIO):
-    """A body of which nothing more leaves once the exchange was given up."""
+    """A body that begins to leave only with leave to, and ends once the exchange was given up."""
 
-    def __init__(self, body: bytes, over: threading.Event) -> None:
+    def __init__(
+        self, body: bytes, over: threading.Event, leave: Callable[[], bool] | None
+    ) -> None:
         super().__init__(body)
         self._over = over
+        self._leave = leave
 
     def read(self, size: int | None = -1, /) -> bytes:
         if self._over.is_set():
             raise ConnectionAbortedError
+        if self._leave is not None and self.tell() == 0 and not self._leave():
+            raise _NoLeaveError
+        if self._over.is_set():  # while leave was asked for
+            raise ConnectionAbortedError
         return super().read(size)
+
+
+class _NoLeaveError(Exception):
+    """The client itself withholds a body, whose connection was there already."""
+
+
+def _session(headers: dict[str, str]) -> requests.Session:
+    """Return a session that keeps and adds nothing."""
+    from http.cookiejar import DefaultCookiePolicy
+
+    if "requests" not in sys.modules:
+        import warnings
+
+        with warnings.catch_warnings():  # which an app may have turned into errors
+            warnings.simplefilter("ignore")
+            import requests
+    import requests
+
+    session = requests.Session()
+    session.trust_env = False
+    session.headers.clear()
+    session.headers.update(headers)
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    return session
 
 
 def _in_words(error: Exception) -> str:
@@ -199,12 +269,13 @@ def key_header(app_key: object) -> dict[str, str]:
     ParameterError
         If it is none. The message does not contain it.
     """
-    if not isinstance(app_key, str) or not _APP_KEY.fullmatch(app_key):
+    key = cast("str", app_key) if issubclass(type(app_key), str) else ""
+    if not _APP_KEY.fullmatch(key):
         raise ParameterError(
             "app_key must be 16..128 letters, digits, '-' and '_', as "
             "`deniable-collector app-key create` prints it"
         )
-    return {"Deniable-App-Key": app_key}
+    return {"Deniable-App-Key": key}
 
 
 def reports_url(collector_url: str) -> str:
@@ -219,7 +290,9 @@ def reports_url(collector_url: str) -> str:
         parts = urlsplit(collector_url)
         host = parts.hostname
         _ = parts.port
-    except (ValueError, TypeError, AttributeError):
+    except Exception as exc:
+        if interrupts(exc):
+            raise
         parts, host = urlsplit(""), None
     if parts.scheme not in ("http", "https") or not host:
         raise ParameterError("collector_url must be like https://collector.example")

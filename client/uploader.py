@@ -64,9 +64,14 @@ class Uploader:
             self.bell.ring()
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name="deniable-uploader", daemon=True)
-                with suppress(RuntimeError):  # no more threads, or the interpreter is ending
+                self._thread = thread
+                try:
                     thread.start()
-                    self._thread = thread
+                except RuntimeError:  # no more threads, or the interpreter is ending
+                    self._thread = None
+                except BaseException:  # of the handler of a signal
+                    self._thread = None
+                    raise
 
     def stop(self, seconds: float) -> None:
         """End the thread; wait for it so long at most."""
@@ -87,7 +92,8 @@ class Uploader:
         """Wait for the thread so long at most."""
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
-            thread.join(max(seconds, 0))
+            with suppress(RuntimeError):  # below this handler of a signal, it is being started
+                thread.join(max(seconds, 0))
 
     def drop(self) -> None:
         """Let the thread close the store, and end, since nobody will; callable from anywhere."""
@@ -106,14 +112,23 @@ class Uploader:
             if self.dropped:
                 self._on_drop()
         except Exception as exc:
-            self._thread = None
+            if self._is_mine():
+                self._thread = None
             if not self._stopped and not self._ended:
                 self._on_fault(exc)
+        finally:
+            self.bell.ring()  # it may have heard what was meant for another
+
+    def _is_mine(self) -> bool:
+        """Whether this is still the thread, whose start no handler of a signal cut off."""
+        return self._thread is threading.current_thread()
 
     def _goes_on(self) -> bool:
         """Return whether the thread has something to do; if not, the next wake starts another."""
         allowed = self._allowed()
         with self._changing:
+            if not self._is_mine():
+                return False
             barred = self._stopped or self._ended or self.dropped or self._outbox.paused
             if not barred and (allowed or self.bell.rung):
                 return True

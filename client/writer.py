@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from .answers import Answer
+from .faults import PASSING
 
 IDLE_SECONDS = 2.0
 """How long the thread waits for another answer before it ends."""
@@ -42,16 +43,22 @@ class Writer:
 
         Returns False once it has ended: then whoever asks has to store it.
         """
+        key = answer.question.id, answer.period.key
         with self._changed:
             if self._ended:
                 return False
-            self._waiting.setdefault((answer.question.id, answer.period.key), answer)
+            self._waiting.setdefault(key, answer)
             self._leaving = False
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name="deniable-writer", daemon=True)
-                with suppress(RuntimeError):  # no more threads, or the interpreter is ending
+                self._thread = thread
+                try:
                     thread.start()
-                    self._thread = thread
+                except RuntimeError:  # no more threads, or the interpreter is ending
+                    self._thread = None
+                except BaseException:  # of the handler of a signal
+                    self._thread = None
+                    raise
             self._changed.notify_all()
             return True
 
@@ -61,10 +68,10 @@ class Writer:
         If no thread could be started, store here and now.
         """
         with self._changed:
-            if self._thread is not None and self._thread is not threading.current_thread():
-                self._changed.wait_for(lambda: not self._waiting and not self._writing, seconds)
-            orphans = [] if self._thread is not None else self._take()
-            done = not self._waiting and not self._writing
+            if self._works() and self._thread is not threading.current_thread():
+                self._changed.wait_for(lambda: self._idle() or not self._works(), seconds)
+            orphans = [] if self._works() else self._take()
+            done = self._idle()
         if orphans:
             self._write(orphans)
         return done
@@ -101,27 +108,61 @@ class Writer:
     def _join(self, seconds: float) -> None:
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
-            thread.join(max(seconds, 0))
+            with suppress(RuntimeError):  # below this handler of a signal, it is being started
+                thread.join(max(seconds, 0))
+
+    def _works(self) -> bool:
+        """Whether there is a thread, and it runs already."""
+        thread = self._thread
+        return thread is not None and thread.is_alive()
+
+    def _idle(self) -> bool:
+        return not self._waiting and not self._writing
 
     def _take(self) -> list[Answer]:
         """Take all that waits, sorted, so that the order of answers is lost here."""
-        answers = [self._waiting[key] for key in sorted(self._waiting)]
-        self._waiting.clear()
-        return answers
+        taken, self._waiting = self._waiting, {}  # at once: a handler of a signal may add one
+        return [taken[key] for key in sorted(taken)]
 
     def _run(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._leaving, IDLE_SECONDS)
-                if not self._waiting:
-                    self._thread = None
-                    return
-                answers = self._take()
-                self._writing = True
-            try:
-                self._write(answers)
-            finally:
-                del answers
-                with self._changed:
-                    self._writing = False
-                    self._changed.notify_all()
+        """Store what waits until nothing comes; what it meets outside of that may be gone soon."""
+        try:
+            while (answers := self._next()) is not None:
+                try:
+                    self._write(answers)
+                finally:
+                    del answers
+                    self._has_written()
+        except PASSING:
+            pass  # what waits is stored by the next thread, or by whoever drains
+        finally:
+            self._give_up()
+
+    def _next(self) -> list[Answer] | None:
+        """Return the next answers to store; None if there are none, and the thread ends."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._leaving, IDLE_SECONDS)
+            if not self._is_mine():
+                return None
+            if not self._waiting:
+                self._thread = None
+                return None
+            self._writing = True
+            return self._take()
+
+    def _has_written(self) -> None:
+        with self._changed:
+            self._writing = False
+            self._changed.notify_all()
+
+    def _give_up(self) -> None:
+        """Make room for another thread, whatever ended this one."""
+        with self._changed:
+            if self._is_mine():
+                self._thread = None
+                self._writing = False
+            self._changed.notify_all()
+
+    def _is_mine(self) -> bool:
+        """Whether this is still the thread, whose start no handler of a signal cut off."""
+        return self._thread is threading.current_thread()

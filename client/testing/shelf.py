@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from typing import Any
 
 from ..replies import Reply
@@ -32,9 +33,17 @@ class Shelf:
         """Return what a post needs."""
         return self._abandoned
 
-    def post(self, connection: Any, body: bytes, ticket: int, seconds: float) -> Reply:
-        """Keep a body, unless it was given up."""
-        if self._closed or ticket != self._abandoned:
+    def post(
+        self,
+        connection: Any,
+        body: bytes,
+        ticket: int,
+        seconds: float,
+        leave: Callable[[], bool] | None = None,
+    ) -> Reply:
+        """Keep a body, unless it was given up or has no leave."""
+        barred = self._closed or ticket != self._abandoned
+        if barred or (leave is not None and not leave()):
             return Reply()
         self._bodies.append(body)
         count = len(self.requests()[-1]["reports"])

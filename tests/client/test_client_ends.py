@@ -302,3 +302,58 @@ def test_after_the_end_nothing_is_posted(heard: Collector) -> None:
     with transport.connection() as connection:
         assert transport.post(connection, b"", transport.ticket(), 1) == Reply()
     assert heard.requests == []
+
+
+def test_a_handler_amid_the_start_of_the_uploader_starts_no_second(
+    start: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = start(ASKED, consent="on")
+    uploader, begin, begun = client._engine._uploader, threading.Thread.start, []
+
+    def interrupted(thread: threading.Thread) -> None:
+        begun.append(thread)
+        if len(begun) == 1:
+            uploader.wake()
+            uploader.join(0)  # as a close in the handler does
+        begin(thread)
+
+    monkeypatch.setattr("threading.Thread.start", interrupted)
+    uploader.wake()
+    assert len(begun) == 1
+    client.close()
+    begun[0].join(20)
+    assert not begun[0].is_alive()
+
+
+def test_an_uploader_whose_start_was_cut_off_leaves_the_place_to_another(
+    start: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = start(ASKED, consent="on")
+    uploader, begin, begun = client._engine._uploader, threading.Thread.start, []
+
+    def interrupted(thread: threading.Thread) -> None:
+        begun.append(thread)
+        begin(thread)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("threading.Thread.start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            uploader.wake()
+    begun[0].join(20)
+    assert not begun[0].is_alive()
+    uploader.wake()
+    second = uploader._thread
+    client.close()
+    second.join(20)
+    assert not second.is_alive()
+
+
+def test_many_clients_are_one_end_of_a_child(start: Any) -> None:
+    from multiprocessing import util
+
+    start(ASKED).close()
+    before = len(util._finalizer_registry)
+    for _ in range(5):
+        start(ASKED).close()
+    assert len(util._finalizer_registry) == before

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from client_kit import Collector, choice, rows, run, survey, survey_file
 
-from deniable.client import database
+from deniable.client import database, forks
 from deniable.client.database import Database
 from deniable.client.transport import _Exchange
 from deniable.client.writer import Writer
@@ -404,3 +404,102 @@ def test_what_waits_in_the_parent_is_not_the_childs_to_store(
     writer.after_fork()
     assert writer.drain(1)
     assert stored == []
+
+
+class Interrupted:
+    """A client whose hooks the handler of a signal interrupts, as often as told."""
+
+    def __init__(self, client: Any, **times: int) -> None:
+        self._client = client
+        self._times = times
+
+    def __getattr__(self, hook: str) -> Any:
+        def call() -> None:
+            early, late = f"{hook}_early", hook
+            for moment in (early, late):
+                if moment == late:
+                    getattr(self._client, hook)()
+                if self._times.get(moment, 0):
+                    self._times[moment] -= 1
+                    raise KeyboardInterrupt
+
+        return call
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"before_fork_early": 1},
+        {"before_fork": 1},
+        {"after_fork_in_parent_early": 1},
+        {"after_fork_in_parent": 1},
+        {"after_fork_in_parent_early": 2},
+    ],
+)
+def test_a_handler_that_raises_amid_a_fork_leaves_no_lock(
+    start: Any, monkeypatch: pytest.MonkeyPatch, times: dict[str, int]
+) -> None:
+    engine = start(MANY)._engine
+    unlucky = Interrupted(engine, **times)
+    monkeypatch.setattr(forks, "_living", [unlucky])
+    raised = 0
+    for _ in range(2):  # what the first could not give back, the second does
+        for hook in (forks._before, forks._in_parent):
+            try:
+                hook()
+            except KeyboardInterrupt:
+                raised += 1
+    assert raised == 1
+    assert forks._resting == []
+    free = []
+
+    def look() -> None:
+        for lock in (forks._one_fork, engine._db.lock):
+            free.append(lock.acquire(blocking=False))
+            if free[-1]:
+                lock.release()
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join(20)
+    assert free == [True, True]
+
+
+def test_a_fork_amid_a_turn_of_its_own_leaves_that_turn(start: Any) -> None:
+    db = start(MANY)._engine._db
+    with db.transaction():
+        db.rest()
+        db.go_on()
+        assert db.lock._is_owned()
+    assert not db.lock._is_owned()
+
+
+def test_a_signal_amid_a_fork_leaves_no_lock(path: Path, store: Path) -> None:
+    """Its handler raises before the first line of the hook that gives back."""
+    program = """
+import ctypes, functools, os, signal, sys, threading
+come = functools.partial(ctypes.CDLL(None)["raise"], signal.SIGUSR1)  # without a line of Python
+os.register_at_fork(after_in_parent=come)
+from deniable.client import Client, forks
+client = Client(*sys.argv[1:], consent="ask", strict=True)
+lines = []
+
+def handle(number, frame):
+    lines.append(frame.f_code.co_name)
+    raise KeyboardInterrupt
+
+def look():
+    print(*[lock.acquire(timeout=0.1) for lock in (forks._one_fork, client._engine._db.lock)])
+
+signal.signal(signal.SIGUSR1, handle)
+sys.unraisablehook = lambda told: None
+child = os.fork()
+if child == 0:
+    os._exit(0)
+os.waitpid(child, 0)
+thread = threading.Thread(target=look)
+thread.start()
+thread.join()
+print(*lines)
+"""
+    assert run(program, path, "http://127.0.0.1:9", store) == "True True\n_in_parent\n"

@@ -271,3 +271,80 @@ def test_the_client_in_memory_notes_values_of_every_type() -> None:
     with MemoryClient(TWO) as client:
         client.record("dark", np.bool_(True))  # type: ignore[arg-type]
         assert client.recorded == [("dark", True)]
+
+
+# --- what fails when it is looked at
+
+
+class UnboundError(Exception):
+    """Of a library of the app."""
+
+
+class Lazy:
+    """Stands for what is not there, and says so even when asked what it is."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        raise UnboundError("the true value")
+
+
+class Unsure:
+    def __bool__(self) -> bool:
+        raise UnboundError("the true value")
+
+
+class Sour(str):
+    """Text that fails when it is compared."""
+
+    def __eq__(self, other: object) -> bool:
+        raise UnboundError("the true value")
+
+    __hash__ = str.__hash__
+
+
+LAZY: Any = Lazy()
+SOUR: Any = Sour("on")
+UNSURE: Any = Unsure()
+NOWHERE = "http://127.0.0.1:9"
+ARGUMENTS = ["survey", "collector_url", "store", "consent", "segment", "app_key"]
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_an_argument_that_cannot_be_looked_at_is_a_mistake(tmp_path: Path, name: str) -> None:
+    usual = {"survey": TWO, "collector_url": NOWHERE, "store": tmp_path / "acme.db"}
+    changed: Any = {**usual, name: LAZY}
+    with Client(**changed) as client:
+        status = client.status()
+    assert status.state == "silent"
+    assert name in status.reason
+    with pytest.raises(ParameterError, match=name) as caught:
+        Client(**changed, strict=True)
+    assert "true value" not in repr((caught.value, caught.value.__context__))
+
+
+@pytest.mark.parametrize(
+    ("consent", "message"),
+    [(LAZY, 'consent must be "ask"'), (SOUR, "consent or segment cannot be used")],
+    ids=["lazy", "sour"],
+)
+def test_a_strange_consent_is_named(store: Path, consent: Any, message: str) -> None:
+    with Client(TWO, NOWHERE, store, consent) as client:
+        assert client.status().reason.startswith(message)
+
+
+def test_flags_that_cannot_be_looked_at_raise_nothing(start: Any) -> None:
+    client = start(TWO, consent="on", strict=False)
+    client._engine._uploader.stop(5)
+    client.record("dark", True, wait=LAZY)
+    client.record("theme", "red", wait=UNSURE)
+    assert client.flush(force=UNSURE).kept == 2
+    client.flush(force=LAZY)
+    assert (client.status().state, client.status().queued) == ("on", 2)
+
+
+def test_whoever_is_unsure_about_strict_is_not(store: Path) -> None:
+    with Client("/no/such/survey.toml", NOWHERE, store, strict=UNSURE) as client:
+        client.record("dark", True)
+        assert client.status().state == "silent"
+    with pytest.raises(ParameterError):
+        Client("/no/such/survey.toml", NOWHERE, store, strict=LAZY)

@@ -104,3 +104,15 @@ def test_what_was_not_noted_is_after_a_yes(start: Any, clock: Clock, store: Path
     assert client.status().queued == 1
     ((latest,),) = rows(store, "SELECT latest FROM device")
     assert latest == clock.now.replace(hour=0).timestamp()
+
+
+def test_what_was_refused_before_a_no_elsewhere_is_not_noted_after_it(
+    start: Any, store: Path
+) -> None:
+    client = start(survey(dark=question()), strict=False)
+    client.record("dark", "neither")
+    with start(survey(dark=question())) as other:
+        other.opt_out()
+    before = bytes_of(store.parent)
+    client.close()
+    assert bytes_of(store.parent) == before

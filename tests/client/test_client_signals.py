@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -180,3 +181,44 @@ def test_an_error_of_the_apps_own_is_the_apps(error: BaseException) -> None:
 @pytest.mark.parametrize("error", [StoreError(), sqlite3.Error(), KeyError(), MemoryError()])
 def test_an_error_that_the_client_may_meet_is_its_own(error: BaseException) -> None:
     assert not foreign(error)
+
+
+class Handler:
+    """An object of the app that handles signals."""
+
+    def __call__(self, *_: object) -> None:
+        raise TimeoutError
+
+    def method(self, reason: str, *_: object) -> None:
+        raise TimeoutError(reason)
+
+
+HANDLERS: dict[str, Callable[..., Any]] = {
+    "object": Handler(),
+    "method": partial(Handler().method, "late"),
+    "partial": partial(Handler().__call__),
+    "of a partial": partial(partial(Handler.__call__, Handler())),
+    "of an object": partial(Handler()),
+}
+
+
+@pytest.mark.parametrize("name", HANDLERS)
+def test_a_handler_of_any_kind_is_known_by_what_it_raises(
+    start: Any, clock: Clock, name: str
+) -> None:
+    armed = False
+    tell = meanwhile(clock)
+    client = start(ILL, strict=False, consent="on", _clock=lambda: (tell if armed else clock)())
+    client._engine._uploader.stop(5)
+    before = signal.signal(signal.SIGUSR1, HANDLERS[name])
+    try:
+        armed = True
+        with pytest.raises(TimeoutError):
+            client.record("ill", VALUE)
+        with pytest.raises(TimeoutError):
+            client.status()
+        armed = False
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert client.status().state == "on"
+    assert not foreign(TimeoutError()), "which came from no handler"

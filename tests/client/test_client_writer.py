@@ -9,9 +9,21 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from client_kit import DAY, Clock, Collector, choice, python, question, responses, rows, survey
+from client_kit import (
+    DAY,
+    NOON,
+    Clock,
+    Collector,
+    choice,
+    python,
+    question,
+    responses,
+    rows,
+    survey,
+)
 
 from deniable.client import database, writer
+from deniable.client.store import Store
 from deniable.protocol.errors import ParameterError
 
 SIDES = [f"side {number}" for number in range(256)]
@@ -237,3 +249,68 @@ def test_it_stores_by_name_and_not_in_the_order_of_answers() -> None:
             ours.put(answer)
     assert ours.drain(20)
     assert [answer.question.id for answer in stored] == ["a", "b", "c"]
+
+
+def test_an_answer_that_waits_behind_another_belongs_to_before_the_yes(
+    start: Any, store: Path
+) -> None:
+    """Another process's yes comes between the call and the disk."""
+    client = start(WIDE)
+    ours, inside, waits, go_on = client._engine._writer, *(threading.Event() for _ in range(3))
+    write, drain = ours._write, ours.drain
+    ours._write = lambda answers: (inside.set(), go_on.wait(20), write(answers))
+    ours.drain = lambda seconds: (waits.set(), drain(seconds))
+    client.record("bits", SIDES[3], wait=False)
+    assert inside.wait(20)
+    later = threading.Thread(target=client.record, args=("dark", True))
+    later.start()
+    assert waits.wait(20)
+    with database.Database(store) as other:
+        Store(other).decide("on", NOON)
+    go_on.set()
+    later.join(20)
+    assert rows(store, "SELECT * FROM queue") == []
+    assert client.status().dropped == {"before_consent": 2}
+
+
+def test_no_memory_amid_its_work_ends_only_this_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored: list[Any] = []
+    ours, take, failed = writer.Writer(stored.extend), writer.Writer._take, threading.Event()
+
+    def fail_once(self: writer.Writer) -> Any:
+        if not failed.is_set():
+            failed.set()
+            raise MemoryError
+        return take(self)
+
+    monkeypatch.setattr(writer.Writer, "_take", fail_once)
+    with ours._changed:
+        ours.put(*answers_to("a"))
+        thread = ours._thread
+    assert thread is not None
+    thread.join(20)
+    assert failed.is_set()
+    assert ours._thread is None
+    ours.put(*answers_to("b"))
+    assert ours.drain(20)
+    assert [answer.question.id for answer in stored] == ["a", "b"]
+
+
+def test_a_handler_that_raises_amid_the_start_of_the_thread_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stored: list[Any] = []
+    ours, begin = writer.Writer(stored.extend), threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        begin(thread)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("threading.Thread.start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ours.put(*answers_to("a"))
+    assert ours.drain(20)
+    ours.put(*answers_to("b"))
+    assert ours.drain(20)
+    assert [answer.question.id for answer in stored] == ["a", "b"]
