@@ -272,8 +272,8 @@ def test_a_question_changed_under_its_version_is_refused(
 
 def test_no_question_beyond_the_limits_is_answered(start: Any, store: Path) -> None:
     whole = survey(**ask(epsilon=Decimal(16)))
-    mechanism = whole.questions["dark"].mechanism
-    object.__setattr__(mechanism, "epsilon", Decimal("16.01"))
+    dark = whole.questions["dark"]
+    object.__setattr__(dark, "mechanism", replace(dark.mechanism, epsilon=Decimal("16.01")))
     assert spend(start(whole), "dark").dropped == {"limits": 1}
     assert responses(store, "dark") == []
 
