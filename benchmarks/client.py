@@ -32,7 +32,7 @@ Lines = Iterator[tuple[str, str, str]]
 IMPORT = "from deniable.client import Client"
 START = (
     IMPORT + "\nclient = Client({survey!r}, 'http://127.0.0.1:9', {store!r} + "
-    "__import__('secrets').token_hex(8), strict=True)"
+    "__import__('os').urandom(8).hex(), strict=True)"
 )
 ANSWERED = """
 from deniable.protocol.survey import load_survey
