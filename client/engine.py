@@ -105,8 +105,7 @@ class Engine:
         self._watched = True
         forks.watch(self)
         endings.watch(self)
-        if self._consent != "off":
-            self._recorder.decide_defaults(clock())
+        self._recorder.decide_defaults(clock())
         self._next_step()
 
     def record(self, name: str, value: object, *, wait: bool) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
-from deniable.protocol.derivation import SECRET_BYTES, permanent_response, pseudonym
-from deniable.protocol.report import device_name, report_document, request_document
+from deniable.protocol.derivation import SECRET_BYTES, permanent_response
+from deniable.protocol.report import report_document, request_document
 
 from .answers import Answer
+from .bodies import device_of
 from .recorder import Recorder
 from .status import Preview
 from .store import Device
@@ -28,8 +29,8 @@ def foresee(recorder: Recorder, answer: Answer, device: Device, segment: str | N
     if permanent is not None and outcome != "cannot_seal":
         wire, _ = recorder.sent_form(question, period, permanent)
         reports = [report_document(question.id, question.version, question.wire_hash, wire)]
-    alone = (question.id, question.version) if recorder.alone(question) else None
-    name = pseudonym(secret, question.survey, period.key, alone)
+    alone = (question.id, question.version) if recorder.alone(question) else ("", 0)
+    name = device_of(secret, question.survey, (period.key, *alone))
     earliest = max(
         answer.now if period.kind == "once" else period.end, device.born + timedelta(days=1)
     )
@@ -42,6 +43,6 @@ def foresee(recorder: Recorder, answer: Answer, device: Device, segment: str | N
         question.epsilon if question.epsilon_first is None else question.epsilon_first,
         earliest if outcome == "queued" else None,
         earliest + recorder.window(question, earliest) if outcome == "queued" else None,
-        request_document(question.survey, period.key, segment, device_name(name), reports),
+        request_document(question.survey, period.key, segment, name, reports),
         device.secret is None,
     )

@@ -15,6 +15,7 @@ from deniable.protocol.periods import Period, parse_period
 from deniable.protocol.question import Question
 
 from .database import Database
+from .ledger import key_of
 from .pacing import to_seconds
 from .timekeeping import BEHIND
 
@@ -53,13 +54,12 @@ class Journal:
         sql = """SELECT through >= ? OR EXISTS
             (SELECT 1 FROM answered WHERE answered.number = ledger.number AND period = ?)
             FROM ledger WHERE survey = ? AND question = ? AND version = ?"""
-        key = (question.survey, question.id, question.version)
-        end = to_seconds(period.end)
-        return any(found for (found,) in self._db.rows(sql, end, period.key, *key))
+        values = (to_seconds(period.end), period.key, *key_of(question))
+        return any(found for (found,) in self._db.rows(sql, *values))
 
     def mark(self, question: Question, period: Period, *, waits: bool) -> None:
         """Note that the question has had its one answer in the period."""
-        key = (question.survey, question.id, question.version)
+        key = key_of(question)
         where = "WHERE survey = ? AND question = ? AND version = ?"
         self._db.write(f"UPDATE ledger SET answers = answers + 1 {where}", *key)  # noqa: S608
         sql = f"INSERT INTO answered SELECT number, ?, ?, ?, NULL FROM ledger {where}"  # noqa: S608

@@ -66,7 +66,7 @@ class Ledger:
     def line(self, question: Question) -> tuple[str, bool] | None:
         """Return (hash, erased) of a question version in the ledger; None if it is not there."""
         sql = "SELECT hash, erased FROM ledger WHERE survey = ? AND question = ? AND version = ?"
-        for digits, erased in self._db.rows(sql, *_key(question)):
+        for digits, erased in self._db.rows(sql, *key_of(question)):
             return digits, bool(erased)
         return None
 
@@ -79,7 +79,7 @@ class Ledger:
         self._db.write(
             """INSERT INTO ledger (survey, question, version, number, hash, epsilon, about)
             VALUES (?, ?, ?, ?, ?, ?, ?)""",
-            *_key(question),
+            *key_of(question),
             draw_number({number for (number,) in self._db.rows("SELECT number FROM ledger")}),
             question.hash,
             canonical(question.epsilon),
@@ -90,7 +90,7 @@ class Ledger:
         """Note for which of the analyst's keys the answers to a question are sealed now."""
         sql = """INSERT OR REPLACE INTO sealed
             SELECT number, ? FROM ledger WHERE survey = ? AND question = ? AND version = ?"""
-        self._db.write(sql, key, *_key(question))
+        self._db.write(sql, key, *key_of(question))
 
     def sealed(self) -> dict[int, str]:
         """Return the id of the key by the number of every sealed question."""
@@ -116,7 +116,8 @@ def about(question: Question) -> dict[str, Any]:
     }
 
 
-def _key(question: Question) -> tuple[str, str, int]:
+def key_of(question: Question) -> tuple[str, str, int]:
+    """Return by what the tables name a question version: survey, question, version."""
     return question.survey, question.id, question.version
 
 

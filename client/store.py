@@ -20,7 +20,7 @@ from deniable.protocol.question import Question
 from . import machine
 from .database import Database
 from .journal import Journal
-from .ledger import Ledger, decimal
+from .ledger import Ledger, decimal, key_of
 from .pacing import day_of, from_seconds, to_seconds
 from .timekeeping import Seen, judge
 
@@ -232,7 +232,7 @@ class Store:
             with self._db.transaction():
                 for question in wanted:
                     sql = "INSERT OR IGNORE INTO seen VALUES (?, ?, ?, ?)"
-                    self._db.write(sql, *_key(question), to_seconds(now))
+                    self._db.write(sql, *key_of(question), to_seconds(now))
             since = self._since(wanted)
         return since
 
@@ -240,7 +240,7 @@ class Store:
         sql = "SELECT since FROM seen WHERE survey = ? AND question = ? AND version = ?"
         found = {}
         for question in questions:
-            for (since,) in self._db.rows(sql, *_key(question)):
+            for (since,) in self._db.rows(sql, *key_of(question)):
                 found[question.id] = from_seconds(since)
         return found
 
@@ -258,10 +258,6 @@ class Store:
         """Return how many reports wait, of all surveys."""
         ((count,),) = self._db.rows("SELECT count(*) FROM queue")
         return int(count)
-
-
-def _key(question: Question) -> tuple[str, str, int]:
-    return question.survey, question.id, question.version
 
 
 def _moment(seconds: int | None) -> datetime | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import datetime, timedelta
 
 from .bell import Bell
@@ -19,6 +18,7 @@ from .outbox import Outbox
 from .pacing import Clock, backoff, uniform
 from .pending import Queue
 from .recorder import Recorder
+from .solo import Solo
 from .store import Store
 
 BETWEEN = timedelta(seconds=30)
@@ -28,7 +28,7 @@ _NAP = timedelta(minutes=15)
 """Longest sleep, after which the clock is read again: it may have been set, or have slept."""
 
 
-class Uploader:
+class Uploader(Solo):
     """Sends one parcel at a time in the background."""
 
     def __init__(
@@ -41,6 +41,7 @@ class Uploader:
         on_fault: Callable[[Exception], None],
         on_drop: Callable[[], object],
     ) -> None:
+        super().__init__()
         self.bell = Bell()
         self.dropped = False
         self._on_drop = on_drop
@@ -51,7 +52,6 @@ class Uploader:
         self._clock = clock
         self._on_fault = on_fault
         self._changing = threading.RLock()
-        self._thread: threading.Thread | None = None
         self._stopped = False
         self._ended = False
         self._resume: datetime | None = None
@@ -62,16 +62,7 @@ class Uploader:
             if self._stopped or self._ended or self._outbox.paused:
                 return
             self.bell.ring()
-            if self._thread is None:
-                thread = threading.Thread(target=self._run, name="deniable-uploader", daemon=True)
-                self._thread = thread
-                try:
-                    thread.start()
-                except RuntimeError:  # no more threads, or the interpreter is ending
-                    self._thread = None
-                except BaseException:  # of the handler of a signal
-                    self._thread = None
-                    raise
+            self._start("deniable-uploader")
 
     def stop(self, seconds: float) -> None:
         """End the thread; wait for it so long at most."""
@@ -87,13 +78,6 @@ class Uploader:
         """Tell the thread to end, and never start another."""
         self._ended = True
         self.bell.ring()
-
-    def join(self, seconds: float) -> None:
-        """Wait for the thread so long at most."""
-        thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            with suppress(RuntimeError):  # below this handler of a signal, it is being started
-                thread.join(max(seconds, 0))
 
     def drop(self) -> None:
         """Let the thread close the store, and end, since nobody will; callable from anywhere."""
@@ -118,10 +102,6 @@ class Uploader:
                 self._on_fault(exc)
         finally:
             self.bell.ring()  # it may have heard what was meant for another
-
-    def _is_mine(self) -> bool:
-        """Whether this is still the thread, whose start no handler of a signal cut off."""
-        return self._thread is threading.current_thread()
 
     def _goes_on(self) -> bool:
         """Return whether the thread has something to do; if not, the next wake starts another."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 
 from .answers import Answer
 from .faults import PASSING
+from .solo import Solo
 
 IDLE_SECONDS = 2.0
 """How long the thread waits for another answer before it ends."""
@@ -20,14 +20,14 @@ IDLE_SECONDS = 2.0
 Write = Callable[[list[Answer]], None]
 
 
-class Writer:
+class Writer(Solo):
     """Stores answers in the background, in the order of their questions' names."""
 
     def __init__(self, write: Write) -> None:
+        super().__init__()
         self._write = write
         self._changed = threading.Condition()
         self._waiting: dict[tuple[str, str], Answer] = {}
-        self._thread: threading.Thread | None = None
         self._writing = False
         self._leaving = False
         self._ended = False
@@ -49,16 +49,7 @@ class Writer:
                 return False
             self._waiting.setdefault(key, answer)
             self._leaving = False
-            if self._thread is None:
-                thread = threading.Thread(target=self._run, name="deniable-writer", daemon=True)
-                self._thread = thread
-                try:
-                    thread.start()
-                except RuntimeError:  # no more threads, or the interpreter is ending
-                    self._thread = None
-                except BaseException:  # of the handler of a signal
-                    self._thread = None
-                    raise
+            self._start("deniable-writer")
             self._changed.notify_all()
             return True
 
@@ -81,7 +72,7 @@ class Writer:
         with self._changed:
             self._waiting.clear()
             self._leave()
-        self._join(seconds)
+        self.join(seconds)
 
     def end(self) -> None:
         """Take no more answers; the thread ends when it has stored those that it has."""
@@ -91,7 +82,7 @@ class Writer:
 
     def finish(self, seconds: float) -> None:
         """After the end, wait for the thread so long at most, or store what it could not."""
-        self._join(seconds)
+        self.join(seconds)
         self.drain(0)
 
     def after_fork(self) -> None:
@@ -104,12 +95,6 @@ class Writer:
     def _leave(self) -> None:
         self._leaving = True
         self._changed.notify_all()
-
-    def _join(self, seconds: float) -> None:
-        thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            with suppress(RuntimeError):  # below this handler of a signal, it is being started
-                thread.join(max(seconds, 0))
 
     def _works(self) -> bool:
         """Whether there is a thread, and it runs already."""
@@ -162,7 +147,3 @@ class Writer:
                 self._thread = None
                 self._writing = False
             self._changed.notify_all()
-
-    def _is_mine(self) -> bool:
-        """Whether this is still the thread, whose start no handler of a signal cut off."""
-        return self._thread is threading.current_thread()

@@ -196,3 +196,22 @@ def run(program: str, *arguments: object, **settings: Any) -> str:
         out, error = process.communicate(timeout=60)
     assert process.returncode == 0, error
     return out
+
+
+HOLD = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("BEGIN EXCLUSIVE")
+print("held", flush=True)
+sys.stdin.readline()
+"""
+
+
+@contextmanager
+def held(store: Path) -> Iterator[None]:
+    """Let another process keep everyone from the store."""
+    with python(HOLD, store) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield
+        process.communicate("\n", timeout=20)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import urllib3.util.connection
-from client_kit import Collector, bytes_of, python, rows, run, survey, survey_file
+from client_kit import HOLD, Collector, bytes_of, python, rows, run, survey, survey_file
 
 from deniable.client import outbox
 from deniable.client.device import main
@@ -20,13 +20,6 @@ from deniable.client.device import main
 path, *decisions = sys.argv[1:]
 for decision in decisions:
     assert main([decision, "--store", path]) == 0
-"""
-HOLD = """
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[1], isolation_level=None)
-db.execute("BEGIN EXCLUSIVE")
-print("held", flush=True)
-sys.stdin.readline()
 """
 
 

@@ -7,20 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from client_kit import Collector, bytes_of, python, question, rows, survey, survey_file
+from client_kit import Collector, bytes_of, held, python, question, rows, survey, survey_file
 
 from deniable.client import Client, database
 from deniable.client.testing import MemoryClient
 from deniable.protocol.errors import DeniableError
 
 NOWHERE = "http://127.0.0.1:9"
-HOLD = """
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[1], isolation_level=None)
-db.execute("BEGIN EXCLUSIVE")
-print("held", flush=True)
-sys.stdin.readline()
-"""
 TYPOS: dict[str, dict[str, Any]] = {
     "segment": {"segment": "typo"},
     "survey": {"survey": "/no/such/survey.toml"},
@@ -110,16 +103,13 @@ def test_it_is_obeyed_while_another_process_holds_the_store_and_stored_later(
     client = start(survey(a=question(), b=question()), heard.url, consent="on")
     client._engine._uploader.stop(5)
     client.record("a", True)
-    with python(HOLD, store) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
+    with held(store):
         assert client.opt_out() is False
         client.record("b", True)
         assert client.flush(force=True).sent == 0
         status = client.status()
         assert status.state == "off"
         assert status.reason.startswith("the answer was no; it is not stored yet")
-        process.communicate("\n", timeout=20)
     client.close()
     assert rows(store, "SELECT consent FROM device") == [("off",)]
     assert rows(store, "SELECT * FROM queue") == []
@@ -133,13 +123,10 @@ def test_a_client_that_never_got_its_store_does_not_store_it_either(
     monkeypatch.setattr(database, "PATIENCE", 0.05)
     start().close()
     before = bytes_of(store)
-    with python(HOLD, store) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
+    with held(store):
         client = start(consent="on", strict=False)
         assert client.opt_out() is False
         assert client.status().state == "silent"
-        process.communicate("\n", timeout=20)
     assert bytes_of(store) == before
     assert client.opt_out() is True
     assert rows(store, "SELECT consent FROM device") == [("off",)]

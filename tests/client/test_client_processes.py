@@ -7,8 +7,6 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from client_kit import (
     Collector,
     accept,
     choice,
+    held,
     python,
     question,
     rows,
@@ -317,25 +316,6 @@ ended = time.monotonic()
     client = start(MANY, heard.url, consent="on")
     client.flush(force=True)  # or its thread, if that is faster
     assert client.status().sent == 19
-
-
-HOLD = """
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[1], isolation_level=None)
-db.execute("BEGIN EXCLUSIVE")
-print("held", flush=True)
-sys.stdin.readline()
-"""
-
-
-@contextmanager
-def held(store: Path) -> Iterator[None]:
-    """Let another process keep everyone from the store."""
-    with python(HOLD, store) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
-        yield
-        process.communicate("\n", timeout=20)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from client_kit import (
     Clock,
     Collector,
     choice,
-    python,
+    held,
     question,
     responses,
     rows,
@@ -28,14 +28,6 @@ from deniable.protocol.errors import ParameterError
 
 SIDES = [f"side {number}" for number in range(256)]
 WIDE = survey({"linkable": True}, bits=choice(*SIDES, mechanism="oue"), dark=question())
-
-HOLD = """
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[1], isolation_level=None)
-db.execute("BEGIN EXCLUSIVE")
-print("held", flush=True)
-sys.stdin.readline()
-"""
 
 
 def test_it_is_stored_soon_and_for_good(start: Any, store: Path) -> None:
@@ -57,14 +49,11 @@ def test_close_stores_what_waits(start: Any, store: Path) -> None:
 def test_a_held_store_keeps_nobody_waiting(start: Any, store: Path) -> None:
     """Two seconds would be the patience of a thread that does wait."""
     client = start(WIDE)
-    with python(HOLD, store) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
+    with held(store):
         started = time.monotonic()
         for side in SIDES:
             client.record("bits", side, wait=False)
         assert time.monotonic() - started < 1
-        process.communicate("\n", timeout=20)
     assert client.status().queued == 1
 
 
@@ -177,14 +166,11 @@ def test_a_store_that_is_held_too_long_is_counted(
 ) -> None:
     monkeypatch.setattr(database, "PATIENCE", 0.1)
     client = start(WIDE)
-    with python(HOLD, store) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
+    with held(store):
         client.record("bits", SIDES[7], wait=False)
         changed = client._engine._writer._changed
         with changed:
             assert changed.wait_for(lambda: client._engine._refused.sums()["busy"], 20)
-        process.communicate("\n", timeout=20)
     assert client.status().dropped == {"busy": 1}
     client.record("bits", SIDES[7], wait=False)
     assert client.status().queued == 1
