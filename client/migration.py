@@ -56,6 +56,21 @@ def _from_1(db: sqlite3.Connection) -> None:
         """INSERT INTO device (one, secret, consent, consent_on, mode, ceiling, born, latest)
         SELECT 1, secret, consent, consent_on, mode, ceiling, 0, 0 FROM old_device"""
     )
+    _ledger_from_1(db)
+    db.execute("INSERT INTO seen SELECT survey, question, version, since FROM old_seen")
+    db.execute("INSERT INTO counters SELECT name, n FROM old_counters")
+    join = "JOIN ledger USING (survey, question, version)"
+    if "sealed" in names:
+        db.execute(f"INSERT INTO sealed SELECT number, key FROM old_sealed {join}")  # noqa: S608
+    _queue_from_1(db, join)
+    _journal_from_1(db, join)
+    for table in names:
+        db.execute(f"DROP TABLE old_{table}")
+    db.execute("PRAGMA user_version = 2")
+
+
+def _ledger_from_1(db: sqlite3.Connection) -> None:
+    """Give each question version a number."""
     taken: set[int] = set()
     found = db.execute("SELECT survey, question, version, hash, epsilon, erased FROM old_ledger")
     for line in found.fetchall():
@@ -65,11 +80,10 @@ def _from_1(db: sqlite3.Connection) -> None:
             VALUES (?, ?, ?, ?, ?, ?, ?, '{}')""",
             (*line, number),
         )
-    db.execute("INSERT INTO seen SELECT survey, question, version, since FROM old_seen")
-    db.execute("INSERT INTO counters SELECT name, n FROM old_counters")
-    join = "JOIN ledger USING (survey, question, version)"
-    if "sealed" in names:
-        db.execute(f"INSERT INTO sealed SELECT number, key FROM old_sealed {join}")  # noqa: S608
+
+
+def _queue_from_1(db: sqlite3.Connection, join: str) -> None:
+    """Take what waits for local unless there was consent when it was recorded."""
     ((consent, day),) = db.execute("SELECT coalesce(consent, mode), consent_on FROM device")
     found = db.execute(
         f"""SELECT number, period, alone, segment, response, length(response), not_before,
@@ -79,6 +93,10 @@ def _from_1(db: sqlite3.Connection) -> None:
         local = consent != "on" or (day is not None and not _after(day, period))
         row = (number, period, alone, local, *rest)
         db.execute("INSERT INTO queue VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def _journal_from_1(db: sqlite3.Connection, join: str) -> None:
+    """Tell what waits from what is gone, and count the answers."""
     waits = "(number, period) IN (SELECT number, period FROM queue)"
     found = db.execute(
         f"SELECT number, period, CASE WHEN {waits} THEN NULL ELSE 'gone' END "  # noqa: S608
@@ -93,9 +111,6 @@ def _from_1(db: sqlite3.Connection) -> None:
         """UPDATE ledger SET answers =
         (SELECT count(*) FROM answered WHERE answered.number = ledger.number)"""
     )
-    for table in names:
-        db.execute(f"DROP TABLE old_{table}")
-    db.execute("PRAGMA user_version = 2")
 
 
 def _after(day: str, period: str) -> bool:
