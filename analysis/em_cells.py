@@ -144,7 +144,7 @@ def _projected(point: Floats) -> Floats:
 def _chances(mechanism: FrequencyOracle) -> tuple[float, float]:
     """Return P(y | value) of the outputs y of one row that support the value, and of the rest."""
     rounds: Rounds = 1 if mechanism.epsilon_first is None else 2
-    memo = mechanism.memo(0, [mechanism.symbol(0)] * (mechanism.reach + 1), mechanism.reach)
+    memo = mechanism.memo(0, mechanism.symbol(0))
     law = mechanism.law(0, memo or b"", rounds)
     inside = {mass for y, mass in law.items() if mechanism.supports(0, y)}
     outside = {mass for y, mass in law.items() if not mechanism.supports(0, y)}

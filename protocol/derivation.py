@@ -6,12 +6,13 @@ adds the leading ``deniable/1`` and the trailing counter):
 
 =============  ================================================================================
 setup          ``setup``, survey, question, version, hash, (empty), (empty)
-permanent      ``permanent``, survey, question, version, hash, setup, memo key
+permanent      ``permanent``, survey, question, version, hash, setup, stream
 pseudonym      ``device``, survey, period, and where a question travels alone: question, version
 =============  ================================================================================
 
 Texts are UTF-8; version and setup are decimal ASCII; hash is all 64 hex digits of the question's
-privacy hash in ASCII; the memo key is the mechanism's. A pseudonym is the first 16 bytes of the
+privacy hash in ASCII; the stream is the mechanism's memo key, or what several memo keys have in
+common. A pseudonym is the first 16 bytes of the
 HMAC over the fields alone, without a counter.
 
 What must never change: this table. A device that derived other bytes after an upgrade would
@@ -20,11 +21,17 @@ draw a second permanent response and spend its epsilon twice; known-answer tests
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .digests import HMAC
 from .draws import DERIVATION, FreshDraws, KeyedDraws, length_prefixed
+from .errors import ParameterError
 from .question import Question
 from .report import DEVICE_BYTES
 from .response import Response
+
+if TYPE_CHECKING:
+    from .mechanisms.dyadic import Memory
 
 SECRET_BYTES = 32
 
@@ -40,12 +47,44 @@ def permanent_response(secret: bytes, question: Question, symbol: int) -> Respon
     Response or None
         None if the mechanism keeps silent.
     """
+    setup = _setup(secret, question)
+    memo = question.mechanism.memo(setup, question.mechanism.symbol(symbol))
+    return None if memo is None else _remembered(secret, question, setup, memo)
+
+
+def next_response(
+    secret: bytes, question: Question, memory: Memory | None, symbol: int | None, t: int
+) -> tuple[Response | None, Memory | None]:
+    """Return what this device reports of period t, and what it remembers, of a changing answer.
+
+    For questions whose mechanism is a :class:`~deniable.protocol.mechanisms.dyadic.Dyadic`; see
+    its ``step`` for the arguments.
+
+    Returns
+    -------
+    response : Response or None
+        None if the device reports nothing in this period.
+    memory : Memory or None
+    """
+    from .mechanisms.dyadic import Dyadic
+
     mechanism = question.mechanism
-    setup = mechanism.assign(_draws(secret, b"setup", question, b"", b""))
-    memo = mechanism.memo(setup, (mechanism.symbol(symbol),), 0)
-    if memo is None:
-        return None
-    keyed = _draws(secret, b"permanent", question, str(setup).encode(), memo)
+    if not isinstance(mechanism, Dyadic):
+        raise ParameterError(f"{mechanism.name} remembers no earlier periods")
+    setup = _setup(secret, question)
+    memo, after = mechanism.step(setup, memory, symbol, t)
+    response = None if memo is None else _remembered(secret, question, setup, memo)
+    return response, after
+
+
+def _setup(secret: bytes, question: Question) -> int:
+    return question.mechanism.assign(_draws(secret, b"setup", question, b"", b""))
+
+
+def _remembered(secret: bytes, question: Question, setup: int, memo: bytes) -> Response:
+    mechanism = question.mechanism
+    stream = mechanism.stream(memo)
+    keyed = _draws(secret, b"permanent", question, str(setup).encode(), stream)
     return mechanism.permanent(setup, memo, keyed)
 
 
@@ -72,7 +111,7 @@ def pseudonym(
 
 
 def _draws(
-    secret: bytes, purpose: bytes, question: Question, setup: bytes, memo: bytes
+    secret: bytes, purpose: bytes, question: Question, setup: bytes, stream: bytes
 ) -> KeyedDraws:
     return KeyedDraws(
         secret,
@@ -82,5 +121,5 @@ def _draws(
         str(question.version).encode(),
         question.hash.encode(),
         setup,
-        memo,
+        stream,
     )

@@ -58,13 +58,23 @@ class _Stream:
         return self._word() < threshold
 
     def below(self, n: int) -> int:
-        """Return an integer uniform on 0..n-1; words past the last full multiple are redrawn."""
+        """Return an integer uniform on 0..n-1; numbers past the last full multiple are redrawn.
+
+        A number is one word, or for n > 2^64 as few words as reach n, the first one highest.
+        """
         if n == 1:
             return 0
-        limit = SCALE - SCALE % n
-        while (word := self._word()) >= limit:
+        words = max(1, -(-(n - 1).bit_length() // (8 * _WORD)))
+        limit = SCALE**words - SCALE**words % n
+        while (number := self._number(words)) >= limit:
             pass
-        return word % n
+        return number % n
+
+    def _number(self, words: int) -> int:
+        number = 0
+        for _ in range(words):
+            number = number * SCALE + self._word()
+        return number
 
 
 class KeyedDraws(_Stream):

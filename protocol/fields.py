@@ -22,8 +22,8 @@ from .limits import (
     MAX_TEXT,
     NUMBER_PLACES,
 )
+from .normal import nfc
 from .problems import Problem
-from .question import nfc
 
 ID = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 _NUMBER = re.compile(r"-?[0-9]{1,16}(\.[0-9]{1,18})?")
@@ -141,10 +141,14 @@ class Fields:
             return None
         return Decimal(canonical(number))  # a million trailing zeros make slow fractions
 
-    def table(self, key: str, known: Collection[str]) -> Fields:
-        """Open a table within this one; mistakes in it are noted under its key."""
+    def table(self, key: str, known: Collection[str], content: object = None) -> Fields:
+        """Open a table within this one; mistakes in it are noted under its key.
+
+        With ``content``, that is read as if it stood there.
+        """
         path = f"{self._path}.{key}" if self._path else key
-        return Fields(self._table.get(key), path, known, self._problems)
+        found = self._table.get(key) if content is None else content
+        return Fields(found, path, known, self._problems)
 
     def day(self, key: str) -> date:
         """Read a date."""

@@ -9,6 +9,7 @@ is a new spend. min_crowd, grace, owner and expires are outside, for they reveal
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -19,15 +20,23 @@ from .digests import sha256
 from .draws import DERIVATION
 from .errors import ParameterError, ReportError
 from .exact import canonical
+from .horizon import Horizon
 from .mechanisms import Mechanism
+from .normal import nfc
+from .parts import Part, joint_symbol
 from .periods import Period, PeriodKind, midnight
 from .ranges import Range
 from .response import Response, Shape
+from .text_form import TextForm
 
-Value = bool | str | Decimal
-"""An answer: true or false for a boolean question, one of the choices for a choice, a number."""
+Value = bool | str | Decimal | tuple[str, ...]
+"""An answer: true or false, one of the choices, a number, text, or several choices; of a joint
+question one choice of each part, as the choice that stands for both."""
 
-QuestionType = Literal["boolean", "choice", "number"]
+QuestionType = Literal["boolean", "choice", "number", "set", "text", "joint"]
+
+MAX_ENTRIES = 1 << 16
+"""Of a set that is looked at: so that one without end comes to an end."""
 
 WIRE_HASH = 32
 """Hex digits of the privacy hash that travel with a report."""
@@ -45,9 +54,11 @@ class Question:
         Rises with every change of the privacy hash.
     ask : str
         The question in words.
-    type : "boolean", "choice" or "number"
+    type : "boolean", "choice", "number", "set", "text" or "joint"
     choices : tuple of str
-        Of a choice question, in order; symbol i is ``choices[i]``. Empty for the others.
+        Of a choice question, in order; symbol i is ``choices[i]``. Of a set question, bit i of a
+        symbol is ``choices[i]``. Of a joint question, every pair of its parts' choices. Empty for
+        the others.
     range : Range or None
         Of a number question; symbol i is the i-th point of its grid.
     mechanism : Mechanism
@@ -66,6 +77,14 @@ class Question:
         The last day on which it is asked.
     sealed : bool
         Whether devices encrypt each response to the analyst's key.
+    max_items : int or None
+        Of a set question: the most choices of an answer that count.
+    text : TextForm or None
+        Of a text question.
+    parts : tuple of Part
+        Of a joint question, two.
+    horizon : Horizon or None
+        Of a yes/no or number question whose one epsilon covers all periods of it.
     """
 
     survey: str
@@ -83,6 +102,10 @@ class Question:
     owner: str
     expires: date
     sealed: bool = False
+    max_items: int | None = None
+    text: TextForm | None = None
+    parts: tuple[Part, ...] = ()
+    horizon: Horizon | None = None
 
     @property
     def epsilon(self) -> Decimal:
@@ -96,7 +119,10 @@ class Question:
 
     @property
     def values(self) -> tuple[Value, ...]:
-        """The value of each symbol, in order; none of a number question, see ``range``."""
+        """The value of each symbol, in order: of a set question, of each bit of a symbol.
+
+        None of a number or text question, see ``range`` and ``text``.
+        """
         return (False, True) if self.type == "boolean" else self.choices
 
     def encode(self, value: object) -> int:
@@ -113,11 +139,34 @@ class Question:
             return int(bool(value))
         if self.range is not None:
             return self.range.nearest(self.id, value)
+        if self.text is not None:
+            return self.text.encode(self.id, value)
+        if self.parts:
+            return joint_symbol(self.id, self.parts, value)
+        if self.type == "set":
+            return self._mask(value)
         symbol = self._symbols.get(nfc(value)) if isinstance(value, str) else None
         if symbol is None:
-            shown = ", ".join(self.choices[:8]) + (", …" if len(self.choices) > 8 else "")
-            raise ParameterError(f"{self.id}: the value must be one of its choices: {shown}")
+            raise ParameterError(f"{self.id}: the value must be one of its choices: {self._shown}")
         return symbol
+
+    def _mask(self, value: object) -> int:
+        """Return a bit for each choice of a set; an entry that comes twice counts once."""
+        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+            raise ParameterError(f"{self.id}: the value must be a list or set of its choices")
+        mask = 0
+        for count, item in enumerate(value):
+            symbol = self._symbols.get(nfc(item)) if isinstance(item, str) else None
+            if symbol is None or count == MAX_ENTRIES:
+                raise ParameterError(
+                    f"{self.id}: every entry must be one of its choices: {self._shown}"
+                )
+            mask |= 1 << symbol
+        return mask
+
+    @property
+    def _shown(self) -> str:
+        return ", ".join(self.choices[:8]) + (", …" if len(self.choices) > 8 else "")
 
     @cached_property
     def _symbols(self) -> dict[str, int]:
@@ -178,7 +227,20 @@ class Question:
             "period": self.period,
             "default": answer_document(self.default),
         }
-        return {**document, "sealed": True} if self.sealed else document
+        return document | self._extra() | ({"sealed": True} if self.sealed else {})
+
+    def _extra(self) -> dict[str, Any]:
+        """Return what only some types have; so that the hashes of the others stay."""
+        found: dict[str, Any] = {}
+        if self.max_items is not None:
+            found["max_items"] = self.max_items
+        if self.text is not None:
+            found["text"] = self.text.document()
+        if self.parts:
+            found["parts"] = [part.document() for part in self.parts]
+        if self.horizon is not None:
+            found["horizon"] = self.horizon.document()
+        return found
 
     def document(self) -> dict[str, Any]:
         """Return the question's whole definition as JSON, hash and thresholds included."""
@@ -200,10 +262,16 @@ class Question:
             "owner": self.owner,
             "expires": self.expires.isoformat(),
             "sealed": self.sealed,
+            **self._extra(),
         }
 
     def asks_in(self, period: Period) -> bool:
-        """Return whether the question is still asked when ``period`` begins."""
+        """Return whether the question is asked in ``period``: not expired when it begins.
+
+        And within the horizon, if it has one.
+        """
+        if self.horizon is not None and self.horizon.index(period) is None:
+            return False
         return period.kind == "once" or period.start.date() <= self.expires
 
     def closes(self, period: Period) -> datetime:
@@ -236,17 +304,10 @@ def canonical_json(document: object) -> str:
     return json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
-def nfc(text: str) -> str:
-    """Return the composed form in which texts are compared, hashed and stored."""
-    if text.isascii():
-        return text
-    import unicodedata
-
-    return unicodedata.normalize("NFC", text)
-
-
-def answer_document(value: Value | None) -> bool | str | None:
+def answer_document(value: Value | None) -> bool | str | list[str] | None:
     """Return an answer as JSON; a number is canonical decimal text."""
+    if isinstance(value, tuple):
+        return list(value)
     return canonical(value) if isinstance(value, Decimal) else value
 
 

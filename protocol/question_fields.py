@@ -15,6 +15,7 @@ from typing import cast
 from .errors import ParameterError, SurveyError
 from .exact import canonical
 from .fields import ID, Fields
+from .horizon import Horizon
 from .limits import (
     EPSILON_MAX,
     EPSILON_MIN,
@@ -27,22 +28,32 @@ from .limits import (
 )
 from .mechanisms import MECHANISMS, NO_OPTIONS, Mechanism, Options, build, choose, named
 from .mechanisms.base import Asks
+from .parts import Part, joint_choices
 from .periods import KINDS, PeriodKind
 from .problems import Problem
-from .question import Question, QuestionType, Value, mechanism_document, nfc
+from .question import Question, QuestionType, Value, mechanism_document
 from .ranges import Range
+from .text_form import OTHER, TextForm
+from .type_fields import read_horizon, read_max_items, read_parts, read_text_form
 
 QUESTION_KEYS = (
     "version", "ask", "type", "choices", "range", "mechanism", "epsilon", "epsilon_first",
     "period", "grace", "min_crowd", "default", "owner", "expires",
-    "sealed",
+    "sealed", "max_items", "text", "parts", "horizon",
 )  # fmt: skip
 COMPILED_KEYS = (*QUESTION_KEYS, "id", "hash")
-_TYPES = ("boolean", "choice", "number")
+_TYPES = ("boolean", "choice", "number", "set", "text", "joint")
 _STEPS = 100
 _ANY_RANGE = Range(MAX_NUMBER.copy_negate(), MAX_NUMBER, _STEPS)
 """Read in place of a mistaken range: no default lies outside it."""
 
+_DEFAULTS: Mapping[QuestionType, str] = {
+    "boolean": "write true or false",
+    "choice": "write one of the choices",
+    "set": "write a list of some of the choices",
+    "text": "write a text",
+    "joint": "write one choice of each part, in order",
+}
 _COMPILED_MECHANISM = ("name", "k", "derivation", "options", "shape", "thresholds")
 
 
@@ -71,11 +82,16 @@ def read_question(
     if not ID.fullmatch(key):
         fields.problem("", "its name must be like dark_mode", "use a-z, 0-9, - and _")
     kind = cast("QuestionType", fields.one_of("type", _TYPES))
-    choices = _choices(fields, kind)
+    parts = read_parts(fields, kind, compiled=compiled)
+    choices = _choices(fields, kind, parts)
     interval = _range(fields, kind)
-    k = len(choices) if interval is None else interval.steps + 1
-    asks: Asks = "choice" if interval is None else "number"
     period = cast("PeriodKind", fields.one_of("period", KINDS))
+    items = read_max_items(fields, kind, len(choices))
+    form = read_text_form(fields, kind)
+    horizon = read_horizon(fields, kind, period)
+    k = len(choices) if interval is None else interval.steps + 1
+    asks = _asks(kind, horizon)
+    given = _given(items, form, horizon)
     asked = Question(
         survey=survey,
         id=key,
@@ -84,7 +100,7 @@ def read_question(
         type=kind,
         choices=choices,
         range=interval,
-        mechanism=_mechanism(fields, asks, max(2, k), linkable=linkable, compiled=compiled),
+        mechanism=_mechanism(fields, asks, max(2, k), given, linkable=linkable, compiled=compiled),
         period=period,
         grace=_grace(fields, period),
         min_crowd=fields.integer("min_crowd", 1, 10**12, 1000),
@@ -92,6 +108,10 @@ def read_question(
         owner=fields.text("owner", "nobody"),
         expires=fields.day("expires"),
         sealed=_sealed(fields),
+        max_items=items,
+        text=form,
+        parts=parts,
+        horizon=horizon,
     )
     question = replace(asked, default=_default(fields, asked))
     if compiled:
@@ -113,9 +133,34 @@ def name_of(table: object) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _choices(fields: Fields, kind: QuestionType) -> tuple[str, ...]:
-    if kind == "choice":
+def _asks(kind: QuestionType, horizon: Horizon | None) -> Asks:
+    """Return what kind of mechanism serves a question."""
+    if horizon is not None:
+        return "counter" if kind == "number" else "trajectory"
+    if kind in ("set", "text", "number"):
+        return cast("Asks", kind)
+    return "choice"
+
+
+def _given(items: int | None, form: TextForm | None, horizon: Horizon | None) -> Options:
+    """Return the options of a mechanism that the question decides."""
+    given: dict[str, int] = {}
+    if items is not None:
+        given["items"] = items
+    if form is not None:
+        given |= {"letters": len(form.alphabet), "length": form.max_length}
+    if horizon is not None:
+        given["periods"] = horizon.periods
+        if horizon.changes is not None:
+            given["changes"] = horizon.changes
+    return given
+
+
+def _choices(fields: Fields, kind: QuestionType, parts: tuple[Part, ...]) -> tuple[str, ...]:
+    if kind in ("choice", "set"):
         return fields.texts("choices", 2, MAX_K, limit=200)
+    if kind == "joint" and parts:
+        return joint_choices(parts)
     if fields.raw("choices") not in (None, []):
         fields.problem("choices", f"a {kind} question has none", "remove it")
     return ()
@@ -142,7 +187,9 @@ def _range(fields: Fields, kind: QuestionType) -> Range | None:
     return Range(low, high, steps)
 
 
-def _mechanism(fields: Fields, asks: Asks, k: int, *, linkable: bool, compiled: bool) -> Mechanism:
+def _mechanism(
+    fields: Fields, asks: Asks, k: int, given: Options, *, linkable: bool, compiled: bool
+) -> Mechanism:
     epsilon = fields.epsilon("epsilon") or EPSILON_MAX
     first = fields.epsilon("epsilon_first") if fields.has("epsilon_first") else None
     if first is not None and first >= epsilon:
@@ -153,12 +200,13 @@ def _mechanism(fields: Fields, asks: Asks, k: int, *, linkable: bool, compiled: 
     name, options = _named(fields, asks, compiled)
     try:
         if name == "auto":
-            mechanism = _chosen(k, epsilon, first, asks, linkable)
+            mechanism = _chosen(k, epsilon, first, asks, linkable, tuple(given.items()))
         else:
-            mechanism = _built(name, k, epsilon, first, tuple(options.items()))
+            own = {option: given[option] for option in MECHANISMS[name].given}
+            mechanism = _built(name, k, epsilon, first, tuple({**options, **own}.items()))
     except ParameterError as exc:
         fields.problem("mechanism", str(exc), "correct it")
-        return choose(2, EPSILON_MIN, asks=asks)
+        return choose(2, EPSILON_MIN)
     if mechanism.shape.size > MAX_RESPONSE_BYTES:
         fields.problem("mechanism", f"responses exceed {MAX_RESPONSE_BYTES} bytes", "lower k")
     if mechanism.shape.cells > MAX_CELLS:
@@ -168,10 +216,15 @@ def _mechanism(fields: Fields, asks: Asks, k: int, *, linkable: bool, compiled: 
 
 @lru_cache(maxsize=64)
 def _chosen(
-    k: int, epsilon: Decimal, first: Decimal | None, asks: Asks, linkable: bool
+    k: int,
+    epsilon: Decimal,
+    first: Decimal | None,
+    asks: Asks,
+    linkable: bool,
+    given: tuple[tuple[str, int], ...],
 ) -> Mechanism:
     """Return what "auto" means; questions often ask for the same, and it takes milliseconds."""
-    return choose(k, epsilon, first, asks=asks, linkable=linkable)
+    return choose(k, epsilon, first, asks=asks, linkable=linkable, given=dict(given))
 
 
 @lru_cache(maxsize=64)
@@ -195,7 +248,8 @@ def _named(fields: Fields, asks: Asks, compiled: bool) -> tuple[str, Options]:
         else:
             fields.problem("mechanism.name", "unknown", f"use one of {', '.join(known)}")
         return "auto", NO_OPTIONS
-    bounds = MECHANISMS[name].options
+    cls = MECHANISMS[name]
+    bounds = cls.options if compiled else _open(cls)
     if compiled:
         table = fields.table("mechanism", _COMPILED_MECHANISM).table("options", tuple(bounds))
     else:
@@ -206,6 +260,11 @@ def _named(fields: Fields, asks: Asks, compiled: bool) -> tuple[str, Options]:
         if table.has(option)
     }
     return name, options if table.sound else NO_OPTIONS
+
+
+def _open(cls: type[Mechanism]) -> dict[str, range]:
+    """Return the options that an author may set."""
+    return {name: bounds for name, bounds in cls.options.items() if name not in cls.given}
 
 
 def _grace(fields: Fields, period: str) -> int:
@@ -232,6 +291,11 @@ def _default(fields: Fields, question: Question) -> Value | None:
     value = fields.raw("default")
     if value is None:
         return None
+    if question.horizon is not None:
+        fields.problem(
+            "default", "a question with a horizon goes on with the answer before", "remove it"
+        )
+        return None
     if question.period == "once":
         fields.problem("default", "a once question has no end to decide it at", "remove it")
         return None
@@ -242,10 +306,28 @@ def _default(fields: Fields, question: Question) -> Value | None:
         if number is not None:
             fields.problem("default", "is outside the range", "write a number inside it")
         return None
+    return _chosen_default(fields, question, value)
+
+
+def _chosen_default(fields: Fields, question: Question, value: object) -> Value | None:
+    """Read a default that is not a number."""
     try:
-        question.encode(value)
+        symbol = question.encode(value)
     except ParameterError:
-        options = "true or false" if question.type == "boolean" else "one of the choices"
-        fields.problem("default", "is no answer to the question", f"write {options}")
+        fields.problem("default", "is no answer to the question", _DEFAULTS[question.type])
         return None
-    return nfc(value) if isinstance(value, str) else value is True
+    if question.type == "boolean":
+        return value is True
+    if question.text is not None:
+        if symbol == OTHER:
+            fields.problem("default", "does not fit the form of the text", "write one that fits")
+        return question.text.decode(symbol)
+    if question.max_items is not None:
+        if symbol.bit_count() > question.max_items:
+            fields.problem("default", "has more than max_items choices", "remove some")
+        return tuple(c for i, c in enumerate(question.choices) if symbol >> i & 1)
+    if question.parts:
+        one, two = question.parts
+        i, j = divmod(symbol, len(two.choices))
+        return one.choices[i], two.choices[j]
+    return question.choices[symbol]

@@ -35,8 +35,8 @@ def setups(mechanism: Mechanism) -> dict[int, Fraction]:
 
 
 def memo(mechanism: Mechanism, setup: int, value: int) -> bytes:
-    """Return the memo key of a value that has not changed for as long as anyone looks back."""
-    key = mechanism.memo(setup, [mechanism.symbol(value)] * (mechanism.reach + 1), mechanism.reach)
+    """Return the memo key of a value."""
+    key = mechanism.memo(setup, mechanism.symbol(value))
     assert key is not None
     return key
 

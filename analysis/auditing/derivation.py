@@ -85,7 +85,7 @@ def permanent_response(secret: bytes, question: Question, symbol: int) -> Respon
     """Return what a device with this secret must remember about a symbol; None for silence."""
     mechanism = question.mechanism
     setup = setup_of(secret, question)
-    memo = mechanism.memo(setup, (mechanism.symbol(symbol),), 0)
+    memo = mechanism.memo(setup, mechanism.symbol(symbol))
     if memo is None:
         return None
     draws = _draws(secret, b"permanent", question, b"%d" % setup, memo)

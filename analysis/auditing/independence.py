@@ -74,7 +74,7 @@ def _agreement(question: Question, symbol: int) -> Fraction:
     rounds: Literal[1, 2] = 1 if mechanism.second is None else 2
     law: dict[Response, Fraction] = {}
     for setup, weight in outcomes(mechanism.assign).items():
-        memo = mechanism.memo(setup, [mechanism.symbol(symbol)], 0)
+        memo = mechanism.memo(setup, mechanism.symbol(symbol))
         if memo is None:
             continue
         for response, mass in mechanism.law(setup, memo, rounds).items():

@@ -249,7 +249,7 @@ def _designs(mechanism: Mechanism) -> Iterator[Mechanism]:
 def _laws(mechanism: Mechanism) -> Iterator[list[Law]]:
     """Yield the laws of the permanent responses of all memo keys, for each setup."""
     for setup in range(mechanism.shape.rows):
-        found = [mechanism.memo(setup, (symbol,), 0) for symbol in range(mechanism.k)]
+        found = [mechanism.memo(setup, symbol) for symbol in range(mechanism.k)]
         keys = dict.fromkeys(key for key in found if key is not None)
         yield [mechanism.law(setup, key, 1) for key in keys]
 

@@ -57,9 +57,11 @@ def choose(
     *,
     asks: Asks = "choice",
     linkable: bool = False,
+    given: Options = NO_OPTIONS,
 ) -> Mechanism:
-    """Return what ``mechanism = "auto"`` means."""
-    return rivals(k, epsilon, epsilon_first, asks=asks, linkable=linkable)[0].mechanism
+    """Return what ``mechanism = "auto"`` means; ``given`` holds what the question decides."""
+    found = rivals(k, epsilon, epsilon_first, asks=asks, linkable=linkable, given=given)
+    return found[0].mechanism
 
 
 def rivals(
@@ -69,6 +71,7 @@ def rivals(
     *,
     asks: Asks = "choice",
     linkable: bool = False,
+    given: Options = NO_OPTIONS,
 ) -> tuple[Rival, ...]:
     """Return every mechanism that could answer: candidates first, by variance; then the others."""
     require_k(k)
@@ -78,19 +81,25 @@ def rivals(
         if epsilon_first is not None and not MECHANISMS[name].two_rounds:
             continue
         with suppress(ParameterError):
-            found.append(_rival(name, k, epsilon, epsilon_first, linkable))
+            found.append(_rival(name, k, epsilon, epsilon_first, linkable, given))
     if not found:
         raise ParameterError(f"epsilon is too small to say anything about {k} values")
     return tuple(sorted(found, key=_order))
 
 
 def _rival(
-    name: str, k: int, epsilon: Decimal, epsilon_first: Decimal | None, linkable: bool
+    name: str,
+    k: int,
+    epsilon: Decimal,
+    epsilon_first: Decimal | None,
+    linkable: bool,
+    given: Options,
 ) -> Rival:
     """Return a mechanism as it is best, or as it is best among its settings that qualify."""
+    own_given = {option: given[option] for option in MECHANISMS[name].given}
 
     def rival(options: Options = NO_OPTIONS) -> Rival:
-        mechanism = build(name, k, epsilon, epsilon_first, options)
+        mechanism = build(name, k, epsilon, epsilon_first, {**options, **own_given})
         return Rival(mechanism, compared(mechanism), _against(mechanism, linkable))
 
     own = rival()
@@ -119,7 +128,7 @@ def _against(mechanism: Mechanism, linkable: bool) -> str:
     """Say what a mechanism gives away that another would not."""
     if not mechanism.automatic:
         return "its variance is approximate"
-    most = mechanism.k if mechanism.asks == "choice" else 2
+    most = mechanism.k if mechanism.asks in ("choice", "text") else 2
     if mechanism.classes is None or mechanism.classes > most:
         return f"a device would have more than {most} permanent responses"
     if linkable:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from types import MappingProxyType
@@ -27,8 +27,10 @@ Law = dict[Response, Fraction]
 Rounds = Literal[1, 2]
 """1 for the permanent response alone, 2 for the instantaneous response built on it."""
 
-Asks = Literal["choice", "number"]
-"""What is estimated: how many gave each answer (a yes/no included), or a number's mean."""
+Asks = Literal["choice", "number", "set", "text", "trajectory", "counter"]
+"""What is answered: one of several values (a yes/no included), a number, several values at once, or
+text; or, with one epsilon for all periods together, a yes/no that changes or a number that rises.
+"""
 
 Options = Mapping[str, int]
 
@@ -48,8 +50,8 @@ class Mechanism(ABC):
     ----------
     name : str
         As written in a survey.
-    asks : "choice" or "number"
-        Which questions it serves.
+    asks : str
+        Which questions it serves, one of :data:`Asks`.
     decoder : str
         Which decoder of the analysis reads its tallies.
     two_rounds : bool
@@ -57,9 +59,9 @@ class Mechanism(ABC):
     automatic : bool
         Whether ``mechanism = "auto"`` may choose it: its variance is exact.
     options : mapping of str to range
-        Whole numbers an author may set, each an attribute of the same name, and their bounds.
-    reach : int
-        Earlier periods that :meth:`memo` needs.
+        Whole numbers it depends on, each an attribute of the same name, and their bounds.
+    given : frozenset of str
+        Those of the options that the question itself decides; the others its author may set.
     k : int
         Domain size.
     epsilon : Decimal
@@ -76,7 +78,7 @@ class Mechanism(ABC):
     two_rounds: ClassVar[bool]
     automatic: ClassVar[bool] = True
     options: ClassVar[Mapping[str, range]] = MappingProxyType({})
-    reach: ClassVar[int] = 0
+    given: ClassVar[frozenset[str]] = frozenset()
     k: int
     epsilon: Decimal
     epsilon_first: Decimal | None
@@ -200,13 +202,16 @@ class Mechanism(ABC):
         """Draw the setup (hash row, cohort, subset) of a device; never from its value."""
         return 0
 
-    def memo(self, setup: int, recent: Sequence[int], t: int) -> bytes | None:
-        """Return the key under which the permanent response is remembered, or None to be silent.
+    def memo(self, setup: int, symbol: int) -> bytes | None:
+        """Return the key under which the permanent response is remembered, or None to be silent."""
+        return str(symbol).encode()
 
-        ``recent`` holds the symbols of the last ``reach`` + 1 periods, the newest last, and
-        ``t`` the period's number.
+    def stream(self, memo: bytes) -> bytes:
+        """Return what the keyed draws of a permanent response are for: the memo key.
+
+        Or what several memo keys have in common whose responses share their draws.
         """
-        return str(recent[-1]).encode()
+        return memo
 
     @abstractmethod
     def permanent(self, setup: int, memo: bytes, keyed: Draws) -> Response:

@@ -21,7 +21,7 @@ uniform; windows cover each value as often, and their tallies have k(d+1) cells)
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -166,9 +166,9 @@ class DBitFlip(KeptBits, FrequencyOracle):
         """Draw the row."""
         return keyed.below(self.shape.rows)
 
-    def memo(self, setup: int, recent: Sequence[int], t: int) -> bytes | None:
+    def memo(self, setup: int, symbol: int) -> bytes | None:
         """Return the place of the value among the d, or d if it is none of them."""
-        return str(min(self._place(recent[-1], setup), self.bits)).encode()
+        return str(min(self._place(symbol, setup), self.bits)).encode()
 
     def _place(self, value: int, row: int) -> int:
         """Return which bit of a row is about a value; ``bits`` or more if none is."""

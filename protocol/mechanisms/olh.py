@@ -30,7 +30,7 @@ Carter, Wegman. Universal classes of hash functions. 1979.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -206,9 +206,9 @@ class OLH(FrequencyOracle):
             digits.append(digit)
         return digits
 
-    def memo(self, setup: int, recent: Sequence[int], t: int) -> bytes | None:
+    def memo(self, setup: int, symbol: int) -> bytes | None:
         """Return the bucket, all that is ever remembered of a symbol."""
-        return str(self.bucket(setup, recent[-1])).encode()
+        return str(self.bucket(setup, symbol)).encode()
 
     def permanent(self, setup: int, memo: bytes, keyed: Draws) -> Response:
         """Keep the bucket or move to a uniform other."""

@@ -15,7 +15,6 @@ Duchi, Jordan, Wainwright. Minimax optimal procedures for locally private estima
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -102,9 +101,9 @@ class OneBitMean(KeptBits, Scale):
         """Draw the rounding point: symbols above it are rounded up."""
         return keyed.below(self.k - 1)
 
-    def memo(self, setup: int, recent: Sequence[int], t: int) -> bytes | None:
+    def memo(self, setup: int, symbol: int) -> bytes | None:
         """Return the rounded bit."""
-        return b"1" if recent[-1] > setup else b"0"
+        return b"1" if symbol > setup else b"0"
 
     def permanent(self, setup: int, memo: bytes, keyed: Draws) -> Response:
         """Keep the bit or turn it over."""

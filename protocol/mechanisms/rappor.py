@@ -29,7 +29,7 @@ response. CCS 2014.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -168,9 +168,9 @@ class Rappor(KeptBits):
         """Draw the cohort."""
         return keyed.below(self.cohorts)
 
-    def memo(self, setup: int, recent: Sequence[int], t: int) -> bytes | None:
+    def memo(self, setup: int, symbol: int) -> bytes | None:
         """Return the Bloom filter, its lowest byte first."""
-        mask = bloom_filter(setup, recent[-1], self.bits, self.hashes)
+        mask = bloom_filter(setup, symbol, self.bits, self.hashes)
         return mask.to_bytes(self.shape.size, "little")
 
     def permanent(self, setup: int, memo: bytes, keyed: Draws) -> Response:

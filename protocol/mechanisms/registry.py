@@ -76,6 +76,12 @@ MECHANISMS = Registry(
         "1bitmean": Place("number", "one_bit", "OneBitMean"),
         "piecewise": Place("number", "piecewise", "Piecewise"),
         "square-wave": Place("number", "square_wave", "SquareWave"),
+        "privset": Place("set", "privset", "PrivSet"),
+        "cms": Place("text", "cms", "CMS"),
+        "hcms": Place("text", "hcms", "HCMS"),
+        "pem": Place("text", "pem", "PEM"),
+        "trajectory": Place("trajectory", "trajectory", "Trajectory"),
+        "counter": Place("counter", "counter", "Counter"),
     }
 )
 """Every mechanism a survey may name."""
@@ -135,6 +141,9 @@ def build(
 
 
 def _check_options(cls: type[Mechanism], options: Options) -> None:
+    missing = sorted(cls.given - options.keys())
+    if missing:
+        raise ParameterError(f"{cls.name} needs the option {missing[0]}")
     for name, value in options.items():
         if name not in cls.options:
             known = ", ".join(cls.options) or "none"

@@ -59,7 +59,7 @@ class Keys:
 
 
 def keys_of(mechanism: Mechanism, setups: Iterable[int], count: int) -> Keys:
-    """Return the memo keys of every value, unchanged for as long as anyone looks back.
+    """Return the memo keys of every value.
 
     Raises
     ------
@@ -68,8 +68,7 @@ def keys_of(mechanism: Mechanism, setups: Iterable[int], count: int) -> Keys:
     """
 
     def key(setup: int, value: int) -> bytes:
-        recent = [mechanism.symbol(value)] * (mechanism.reach + 1)
-        found = mechanism.memo(setup, recent, mechanism.reach)
+        found = mechanism.memo(setup, mechanism.symbol(value))
         if found is None:
             raise Unclear("the device is silent about some value")
         return found

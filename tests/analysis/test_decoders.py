@@ -55,7 +55,7 @@ def made(case: Case, k: int, epsilon: str = "2") -> FrequencyOracle:
 def report(mechanism: FrequencyOracle, value: int, device: int) -> Response:
     secret = device.to_bytes(32, "big")
     setup = mechanism.assign(KeyedDraws(secret, b"setup"))
-    memo = mechanism.memo(setup, [value] * (mechanism.reach + 1), 0)
+    memo = mechanism.memo(setup, mechanism.symbol(value))
     assert memo is not None
     permanent = mechanism.permanent(setup, memo, KeyedDraws(secret, b"permanent", memo))
     return mechanism.instant(permanent, KeyedDraws(secret, b"fresh"))

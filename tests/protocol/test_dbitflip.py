@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -253,8 +252,8 @@ class RowsByModulus(DBitFlip):
 class RememberedByValue(DBitFlip):
     """Values that were not asked about have responses of their own, which then tell them apart."""
 
-    def memo(self, setup: int, recent: Sequence[int], t: int) -> bytes:
-        place = (recent[-1] - setup) % self.k
+    def memo(self, setup: int, symbol: int) -> bytes:
+        place = (symbol - setup) % self.k
         return str(place).encode()
 
 

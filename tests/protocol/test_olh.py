@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
@@ -342,8 +342,8 @@ class OneInG(OLH):
 class RememberedByValue(OLH):
     """The permanent response is keyed by the value, so each of k values costs epsilon."""
 
-    def memo(self, setup: int, recent: Sequence[int], t: int) -> bytes:
-        return f"{self.bucket(setup, recent[-1])} {recent[-1]}".encode()
+    def memo(self, setup: int, symbol: int) -> bytes:
+        return f"{self.bucket(setup, symbol)} {symbol}".encode()
 
     def permanent(self, setup: int, memo: bytes, keyed: Draws) -> Response:
         return super().permanent(setup, memo.split()[0], keyed)

@@ -41,8 +41,7 @@ def supports(mechanism: FrequencyOracle, value: int, purpose: str) -> Iterator[l
     while True:
         secret = device.to_bytes(32, "big")
         setup = mechanism.assign(KeyedDraws(secret, b"setup", purpose.encode()))
-        recent = [mechanism.symbol(value)] * (mechanism.reach + 1)
-        memo = mechanism.memo(setup, recent, 0)
+        memo = mechanism.memo(setup, mechanism.symbol(value))
         assert memo is not None
         keyed = KeyedDraws(secret, b"permanent", purpose.encode(), memo)
         permanent = mechanism.permanent(setup, memo, keyed)
