@@ -1,0 +1,1 @@
+"""Two questions asked as one: tables, and a test of association."""
