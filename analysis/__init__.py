@@ -6,6 +6,7 @@ requests only by what needs them.
 
 ============================  =====================================================================
 :func:`estimate`              frequencies of a question, from a collector's store or address
+:func:`crosstab`              the two parts of a joint question: pairs, conditionals, association
 :func:`difference`            between two periods, two segments or two answers
 :func:`trend`                 a question over time
 :func:`plot`                  a picture of any of these
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from .auditing.audit import audit
     from .auditing.results import Audit
     from .bills import SurveyCheck, SurveyDiff
+    from .crosstabs.crosstab import crosstab, crosstab_tallies
+    from .crosstabs.results import Crosstab, CrosstabCell
     from .difference_results import Difference, Differences
     from .differences import difference
     from .estimation import debias, estimate_tallies
@@ -72,6 +75,7 @@ if TYPE_CHECKING:
     from .simulations import simulate
     from .sources import PeriodStates, Source, open_source
     from .surveys import check_survey, diff
+    from .texts.named import estimate_texts
     from .totals.accounting import total_epsilon
     from .totals.results import TotalEpsilon
     from .totals.survey_results import SurveyTotalEpsilon
@@ -123,6 +127,7 @@ __all__ = [
     "estimate",
     "estimate_numbers",
     "estimate_tallies",
+    "estimate_texts",
     "explain",
     "open_source",
     "periods",
@@ -149,6 +154,8 @@ _MODULES = {
     "auditing.audit": ("audit",),
     "auditing.results": ("Audit",),
     "bills": ("SurveyCheck", "SurveyDiff"),
+    "crosstabs.crosstab": ("crosstab", "crosstab_tallies"),
+    "crosstabs.results": ("Crosstab", "CrosstabCell"),
     "difference_results": ("Difference", "Differences"),
     "differences": ("difference",),
     "estimation": ("debias", "estimate_tallies"),
@@ -177,6 +184,7 @@ _MODULES = {
     "simulations": ("simulate",),
     "sources": ("PeriodStates", "Source", "open_source"),
     "surveys": ("check_survey", "diff"),
+    "texts.named": ("estimate_texts",),
     "totals.accounting": ("total_epsilon",),
     "totals.results": ("TotalEpsilon",),
     "totals.survey_results": ("SurveyTotalEpsilon",),

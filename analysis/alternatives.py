@@ -11,7 +11,7 @@ from deniable.protocol.mechanisms import Rival, compared, rivals
 from deniable.protocol.question import Question
 
 from .render import Section
-from .totals.longitudinal import changed_day
+from .totals.longitudinal import change_reveals
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class Alternative:
         Whether it is the one that the survey uses.
     standard_error_ratio : float
         Of its estimates to those of the one that the survey uses, for the same devices: the
-        square root of the ratio of their variances at a frequency of 1/k, or of numbers where they
-        are worst.
+        square root of the ratio of their variances at a frequency of 1/k, of a text that nobody
+        has, or of numbers where they are worst.
     lifetime_changing : float or None
         Epsilon of all reports about answers that change, if it is public when what is remembered
         of the answer changes.
@@ -82,7 +82,14 @@ def alternatives(question: Question, *, linkable: bool) -> tuple[Alternative, ..
     """
     used = question.mechanism
     own = compared(used)
-    found = rivals(used.k, used.epsilon, used.epsilon_first, asks=used.asks, linkable=linkable)
+    found = rivals(
+        used.k,
+        used.epsilon,
+        used.epsilon_first,
+        asks=used.asks,
+        linkable=linkable,
+        given=question.given,
+    )
     return tuple(_alternative(question, rival, own) for rival in found)
 
 
@@ -90,7 +97,7 @@ def alternatives_section(found: tuple[Alternative, ...]) -> Section:
     """Return the table of alternatives for people."""
     notes = (
         "standard error: of an estimate with the same devices, in those of the mechanism asked "
-        "for; at a frequency of 1/k, or of numbers where they are worst.",
+        "for; at a frequency of 1/k, of a text that nobody has, of numbers where they are worst.",
         "auto: whether the rule would consider it; it takes the first that it considers.",
     )
     title = "Other mechanisms for the same epsilons"
@@ -108,7 +115,7 @@ def _alternative(question: Question, rival: Rival, own: Fraction) -> Alternative
         asked=asked,
         standard_error_ratio=1.0 if asked else math.sqrt(rival.variance / own),
         lifetime_changing=None if classes is None else classes * float(question.epsilon),
-        change_reveals=None if shown.second is None else changed_day(shown).epsilon,
+        change_reveals=change_reveals(shown),
         fingerprint_bits=shown.fingerprint_bits,
         against=rival.against,
     )

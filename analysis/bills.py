@@ -17,6 +17,8 @@ from deniable.protocol.limits import MAX_FINGERPRINT_BITS
 from deniable.protocol.problems import Problem
 
 from .alternatives import Alternative, alternatives_section
+from .bill_words import counted_values, of_what
+from .changing.comparison import ChangingComparison, changing_section
 from .reading import beyond
 from .render import Record, Section
 
@@ -32,12 +34,15 @@ class QuestionCost:
 
     Attributes
     ----------
-    question, version, period, mechanism
+    question, version, period, type, mechanism
     values : int
+        Domain size: of a set its items, of a joint question the pairs, of a text the buckets.
     chosen : bool or None
         Whether ``auto`` chose the mechanism; None if the file does not tell.
     epsilon, epsilon_first : float
-        Of all reports about one unchanging answer; of one report, None without a second round.
+        As the unit says; of one report, None without a second round.
+    epsilon_unit : str
+        What ``epsilon`` is of: all reports about one unchanging answer, or a whole trajectory.
     lifetime_changing : float or None
         Of all reports about answers that change, if it is public when what is remembered of the
         answer changes; None is unbounded.
@@ -47,22 +52,27 @@ class QuestionCost:
     fingerprint_bits : float
         At most so many bits of the permanent response tell devices apart.
     standard_errors : tuple of float
-        Of a frequency at the worst f, or of a mean in the worst population and in the question's
-        own units, for each of :data:`CROWDS` sampled devices.
+        Of a frequency (an item's, a named text's) at the worst f, or of a mean in the worst
+        population and in the question's own units, for each of :data:`CROWDS` sampled devices; of
+        a changing answer in the worst period.
     standard_error_of : "frequency" or "mean"
     min_crowd : int
     sealed : bool
         Whether devices encrypt each response for the analyst.
+    remark : str
+        What no number says of sets, texts and answers that change; empty of the others.
     """
 
     question: str
     version: int
     period: str
+    type: str
     mechanism: str
     values: int
     chosen: bool | None
     epsilon: float
     epsilon_first: float | None
+    epsilon_unit: str
     lifetime_changing: float | None
     change_reveals: float | None
     fingerprint_bits: float
@@ -70,6 +80,7 @@ class QuestionCost:
     standard_error_of: str
     min_crowd: int
     sealed: bool
+    remark: str
 
     def record(self) -> Record:
         """Return one flat row."""
@@ -97,6 +108,8 @@ class SurveyCheck:
     warnings : tuple of str
     sealing_key : str or None
         The id of the key that sealed answers are encrypted for.
+    changing : tuple of ChangingComparison
+        For each yes/no or number question: a horizon beside memoization with a second round.
     """
 
     survey: str
@@ -107,11 +120,12 @@ class SurveyCheck:
     alternatives: tuple[Alternative, ...]
     warnings: tuple[str, ...]
     sealing_key: str | None
+    changing: tuple[ChangingComparison, ...] = ()
 
     columns: ClassVar[tuple[str, ...]] = (
-        "question", "version", "period", "mechanism", "values", "chosen", "epsilon",
-        "epsilon_first", "lifetime_changing", "change_reveals", "fingerprint_bits", "min_crowd",
-        "sealed", "standard_error_of",
+        "question", "version", "period", "type", "mechanism", "values", "chosen", "epsilon",
+        "epsilon_first", "epsilon_unit", "lifetime_changing", "change_reveals",
+        "fingerprint_bits", "min_crowd", "sealed", "remark", "standard_error_of",
         *(f"standard_error_{crowd}" for crowd in CROWDS),
     )  # fmt: skip
 
@@ -132,13 +146,15 @@ class SurveyCheck:
                 for period, bits in self.fingerprint.items()
             ],
             "alternatives": [alternative.record() for alternative in self.alternatives],
+            "changing": [comparison.record() for comparison in self.changing],
             "warnings": list(self.warnings),
             "sealing_key": self.sealing_key,
         }
 
     def sections(self) -> tuple[Section, ...]:
         """Return costs, errors and totals for people."""
-        return (self._costs(), alternatives_section(self.alternatives), self._errors())
+        changing = (changing_section(self.changing),) if self.changing else ()
+        return (self._costs(), alternatives_section(self.alternatives), *changing, self._errors())
 
     def _costs(self) -> Section:
         columns = (
@@ -149,7 +165,7 @@ class SurveyCheck:
             (
                 f"{q.question} {q.version}",
                 q.mechanism + (" (auto)" if q.chosen else ""),
-                f"{q.values}",
+                counted_values(q),
                 f"{q.epsilon:g}",
                 f"{q.epsilon if q.epsilon_first is None else q.epsilon_first:g}",
                 _bound(q.lifetime_changing),
@@ -162,10 +178,11 @@ class SurveyCheck:
 
     def _legend(self) -> Iterator[str]:
         yield "epsilon: of one device, all its reports about an answer that never changes."
+        yield from (f"{q.question}: {q.remark}." for q in self.questions if q.remark)
         yield "one report: epsilon of one report by itself."
         yield (
             "answers that change: epsilon of all reports, if it is public when what is remembered "
-            "of the answer changes (the answer; its bucket, filter or rounded bit)."
+            "of the answer changes (the answer; its bucket, filter, sign or rounded bit)."
         )
         yield "a change reveals: epsilon between histories that differ on one day, the rest known."
         if sealed := [q.question for q in self.questions if q.sealed]:
@@ -185,11 +202,11 @@ class SurveyCheck:
             )
 
     def _errors(self) -> Section:
-        columns = ("question", "of a", *(f"{crowd:,}" for crowd in CROWDS), "min_crowd")
+        columns = ("question", "of", *(f"{crowd:,}" for crowd in CROWDS), "min_crowd")
         rows = [
             (
                 q.question,
-                q.standard_error_of,
+                of_what(q),
                 *(f"{error:.2g}" for error in q.standard_errors),
                 f"{q.min_crowd:,}",
             )

@@ -120,6 +120,17 @@ def nonnegative(
     return tuple(_pivot(fit.gram, fit.target()).tolist()), NONNEGATIVE
 
 
+def bloom_covariance(mechanism: Rappor, cells: Sequence[int], frequencies: Vector) -> Matrix:
+    """Return the covariance of the estimates of every two symbols, as above, for a distribution.
+
+    Raises
+    ------
+    ParameterError
+        As for :func:`estimate_bloom`.
+    """
+    return _Fit.of(mechanism, cells).covariance(frequencies)
+
+
 @lru_cache(maxsize=8)
 def worst_lie(mechanism: Rappor) -> float:
     """Return by how much n times an estimate can be moved by one report that lies.
@@ -257,6 +268,22 @@ class _Fit:
             means = (filters @ likely) @ moved
             variances += n * (np.einsum("bv,bv->v", pairs @ moved, moved) - means**2)
         return np.sqrt(variances)
+
+    def covariance(self, frequencies: Vector) -> Matrix:
+        """Return the covariance of the solution, with f a distribution."""
+        import numpy as np
+
+        inverse = self.inverse()
+        p, q = self.mechanism.p, self.mechanism.q
+        made = float(p * q / (p - q) ** 2) * inverse
+        bits = self.mechanism.bits
+        for row, n in enumerate(self.cells[:, -1]):
+            filters = self.design[row * bits : (row + 1) * bits]
+            moved = filters @ inverse
+            means = (filters @ frequencies) @ moved
+            pairs = filters.multiply(frequencies) @ filters.T
+            made += n * (moved.T @ (pairs @ moved) - np.outer(means, means))
+        return made
 
     def inverse(self) -> Matrix:
         """Return G^-1 from its factor."""

@@ -21,6 +21,7 @@ except ModuleNotFoundError:
 
 COMMANDS = {
     "estimate": "estimate",
+    "crosstab": "crosstab",
     "difference": "difference",
     "trend": "trend",
     "periods": "periods",

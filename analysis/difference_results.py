@@ -16,7 +16,7 @@ from deniable.protocol.question import Value
 from .estimators import FAKE_SHARE
 from .measured import Quantity
 from .render import Record, Section
-from .results import accounted, decimals, text, with_units
+from .results import EPSILON_UNIT, accounted, decimals, text, with_units
 
 Compare = Literal["periods", "segments", "values"]
 
@@ -85,6 +85,8 @@ class Differences:
         By how much 1 % of fake devices could move a difference.
     notes : tuple of str
     differences : tuple of Difference
+    epsilon_unit : str
+        What ``epsilon`` is of, in words.
     """
 
     question: str
@@ -106,6 +108,7 @@ class Differences:
     fake_bias: float
     notes: tuple[str, ...]
     differences: tuple[Difference, ...]
+    epsilon_unit: str = EPSILON_UNIT
 
     columns: ClassVar[tuple[str, ...]] = (
         "question", "version", "compare", "a", "b", "period", "segment", "n_a", "n_b",
@@ -143,7 +146,7 @@ class Differences:
         """Return the differences as JSON."""
         return {
             **self._context(),
-            **accounted(self.epsilon, self.epsilon_first),
+            **accounted(self.epsilon, self.epsilon_first, self.epsilon_unit),
             "correlation": self.correlation,
             "fake_bias": self.fake_bias,
             "notes": list(self.notes),
@@ -176,7 +179,8 @@ class Differences:
             f"p-value{adjusted}: two-sided, of no difference, as the intervals have it. "
             f"Errors {self.correlation}"
         )
-        yield f"{self.mechanism}, epsilon {with_units(self.epsilon, self.epsilon_first)}."
+        spent = with_units(self.epsilon, self.epsilon_first, self.epsilon_unit)
+        yield f"{self.mechanism}, epsilon {spent}."
         fakes = f"{100 * FAKE_SHARE:g} % fake devices"
         yield f"{fakes} could move a difference by {self.fake_bias:.2g}."
 

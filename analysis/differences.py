@@ -16,6 +16,7 @@ from deniable.protocol.mechanisms import FrequencyOracle, Scale
 from deniable.protocol.question import Question, Value
 
 from . import inputs
+from .changing.differences import difference_changing
 from .comparing import between, dual, holm
 from .correlation import OTHER_DEVICES, SAME_DEVICES, Correlation, of_values
 from .decode import add
@@ -99,13 +100,27 @@ def difference(
     name = which_survey(states, question, survey)
     states = tuple(s for s in states if (s.survey, s.question) == (name, question))
     tallies = place.tallies(name, question)
+    if any(tally.question.text is not None for tally in tallies):
+        raise ParameterError(f"{question} asks for a text; estimate each side with --strings")
     if periods is not None:
         pair = of_periods(tallies, states, periods, version, segment)
+        if pair[0].question.horizon is not None:
+            return difference_changing(
+                pair, "periods", tallies, states, value, confidence, simultaneous
+            )
         return _of_two(pair, SAME_DEVICES, "periods", value, confidence, simultaneous)
     if segments is not None:
         pair = of_segments(tallies, states, segments, version, period)
+        if pair[0].question.horizon is not None:
+            return difference_changing(
+                pair, "segments", tallies, states, value, confidence, simultaneous
+            )
         return _of_two(pair, OTHER_DEVICES, "segments", value, confidence, simultaneous)
     side = of_one(tallies, states, version, period, segment)
+    if side.question.horizon is not None:
+        raise ParameterError(
+            f"{question} has one estimate in each period; compare two periods or two segments"
+        )
     return _of_values(side, values or ("", ""), confidence, simultaneous)
 
 

@@ -56,7 +56,7 @@ def draw(figure: Figure, result: Plottable) -> None:
     else:
         remarks = _bars(figure, axes, result)
     title = result.title()
-    epsilons = with_units(result.epsilon, result.epsilon_first)
+    epsilons = with_units(result.epsilon, result.epsilon_first, result.epsilon_unit)
     spent = f"{result.mechanism}, epsilon {epsilons}."
     figure.suptitle(_wrap(title, 76), x=0.01, ha="left", fontsize=12, fontweight="bold")
     axes.set_title(_wrap(spent, 100), loc="left", fontsize=9, color=_FADED)

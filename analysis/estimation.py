@@ -147,13 +147,15 @@ def estimate_tallies(
     ------
     ParameterError
         If there is no tally, or they are of different questions or periods, or two are of the
-        same devices; or if the question is for a number, see
-        :func:`deniable.analysis.estimate_numbers`.
+        same devices; or if the question is for a number or a text, see
+        :func:`deniable.analysis.estimate_numbers` and :func:`deniable.analysis.estimate_texts`.
     """
     check_same(tallies)
     question, period = tallies[0].question, tallies[0].period
     if question.range is not None:
         raise ParameterError(f"{question.id} asks for a number; use estimate_numbers")
+    if question.text is not None:
+        raise ParameterError(f"{question.id} asks for a text; use estimate_texts")
     mechanism = question.mechanism
     cells = add([tally.cells for tally in tallies])
     n = sum(tally.n for tally in tallies)

@@ -109,7 +109,7 @@ def estimate_numbers(
         fake_bias=fake_bias(mechanism) * width,
         statistics=(mean, *found),
         distribution=spread,
-        notes=(_clipping(interval), *notes),
+        notes=(clipping(interval), *notes),
         **provenance(tallies),
     )
 
@@ -168,7 +168,8 @@ def _levels(question: Question, quantiles: Iterable[Number] | None) -> tuple[flo
     return tuple(sorted(map(float, asked)))
 
 
-def _clipping(interval: Range) -> str:
+def clipping(interval: Range) -> str:
+    """Say what devices do to numbers before they answer."""
     half = float(interval.width) / interval.steps / 2
     return (
         f"Numbers below {canonical(interval.low)} or above {canonical(interval.high)} were clipped "

@@ -16,7 +16,7 @@ from deniable.protocol.ranges import Range
 from .context import Context
 from .estimators import FAKE_SHARE
 from .render import Record, Section
-from .results import accounted, decimals, with_units
+from .results import EPSILON_UNIT, accounted, decimals, with_units
 
 if TYPE_CHECKING:
     from .shuffling.crowd import ReleasedCrowd
@@ -90,6 +90,8 @@ class NumberEstimates(Context):
         What the crowd adds to the noise, if it was asked for.
     warnings : tuple of Suspicion
         Signs of fake or broken reports, and of abrupt changes; they change no number.
+    epsilon_unit : str
+        What ``epsilon`` is of, in words.
     """
 
     n: int
@@ -112,6 +114,7 @@ class NumberEstimates(Context):
     notes: tuple[str, ...] = ()
     shuffled: ReleasedCrowd | None = None
     warnings: tuple[Suspicion, ...] = ()
+    epsilon_unit: str = EPSILON_UNIT
 
     NAMES: ClassVar[tuple[str, ...]] = (
         "question", "version", "period", "segment", "n", "mechanism", "epsilon", "epsilon_first",
@@ -136,7 +139,7 @@ class NumberEstimates(Context):
             **self.which(),
             **self.parts(),
             **self.how(),
-            **accounted(self.epsilon, self.epsilon_first),
+            **accounted(self.epsilon, self.epsilon_first, self.epsilon_unit),
             "range": {
                 "low": float(self.range.low),
                 "high": float(self.range.high),
@@ -185,5 +188,6 @@ class NumberEstimates(Context):
             f"The mean is unbiased and may lie outside the range; {100 * self.confidence:g} % "
             f"intervals, {together}."
         )
-        yield f"{self.mechanism}, epsilon {with_units(self.epsilon, self.epsilon_first)}."
+        spent = with_units(self.epsilon, self.epsilon_first, self.epsilon_unit)
+        yield f"{self.mechanism}, epsilon {spent}."
         yield f"{100 * FAKE_SHARE:g} % fake devices could move the mean by {self.fake_bias:.2g}."

@@ -18,11 +18,12 @@ from deniable.protocol.mechanisms import (
 )
 
 from . import inputs
+from .domains import epsilon_unit, one_estimate
 from .estimators import FAKE_SHARE, fake_bias
 from .inputs import Number
 from .plans.precision import precision
 from .render import Record, Section
-from .results import accounted, with_units
+from .results import EPSILON_UNIT, accounted, with_units
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class UsersNeeded:
         Where V was taken.
     fake_bias : float
         By how much 1 % of fake devices could move an estimate, however many users there are.
+    epsilon_unit : str
+        What ``epsilon`` is of, in words.
     """
 
     users: int
@@ -64,6 +67,7 @@ class UsersNeeded:
     confidence: float | None
     frequency: float
     fake_bias: float
+    epsilon_unit: str = EPSILON_UNIT
 
     columns: ClassVar[tuple[str, ...]] = (
         "users", "variance_per_user", "assumption", "mechanism", "values", "epsilon",
@@ -73,19 +77,21 @@ class UsersNeeded:
     def records(self) -> list[Record]:
         """Return the one flat row."""
         first = None if self.epsilon_first is None else float(self.epsilon_first)
-        return [{**vars(self), "epsilon": float(self.epsilon), "epsilon_first": first}]
+        row = {name: getattr(self, name) for name in self.columns}
+        return [{**row, "epsilon": float(self.epsilon), "epsilon_first": first}]
 
     def document(self) -> dict[str, Any]:
         """Return the plan as JSON."""
-        return {**self.records()[0], **accounted(self.epsilon, self.epsilon_first)}
+        units = accounted(self.epsilon, self.epsilon_first, self.epsilon_unit)
+        return {**self.records()[0], **units}
 
     def sections(self) -> tuple[Section, ...]:
         """Return the plan for people."""
-        what = _estimated(self.mechanism)
+        what = one_estimate(MECHANISMS[self.mechanism].asks)
         notes = (
             f"{self.assumption[0].upper()}{self.assumption[1:]}.",
             f"The variance of {what} is {self.variance_per_user:.6g} / users.",
-            f"Epsilon {with_units(self.epsilon, self.epsilon_first)}.",
+            f"Epsilon {with_units(self.epsilon, self.epsilon_first, self.epsilon_unit)}.",
             f"{100 * FAKE_SHARE:g} % fake devices could move {what} by "
             f"{self.fake_bias:.2g}, however many users there are.",
         )
@@ -173,7 +179,7 @@ def users_needed(
         variance_per_user=float(variance),
         assumption=wanted.assumption(built, mechanism),
         mechanism=built.name,
-        values=k,
+        values=built.k,
         epsilon=built.epsilon,
         epsilon_first=built.epsilon_first,
         margin=float(within),
@@ -181,6 +187,7 @@ def users_needed(
         confidence=None if wanted.confidence is None else float(wanted.confidence),
         frequency=float(at),
         fake_bias=fake_bias(built),
+        epsilon_unit=epsilon_unit(built),
     )
 
 
@@ -199,10 +206,3 @@ def resolve(
     if options:
         raise ParameterError("options are of a mechanism: name one, other than auto")
     return choose(k, epsilon, epsilon_first)
-
-
-def _estimated(mechanism: str) -> str:
-    """Name what a mechanism estimates, for people."""
-    if MECHANISMS[mechanism].asks == "number":
-        return "a mean, as a share of its range,"
-    return "a frequency"

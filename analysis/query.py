@@ -7,8 +7,10 @@ from os import PathLike, fspath
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.period_state import PeriodState
+from deniable.protocol.question import Question
 from deniable.protocol.tally import Tally
 
+from .changing.query import of_horizon, whole
 from .estimation import estimate_tallies
 from .inputs import Number
 from .number_estimation import estimate_numbers
@@ -18,6 +20,7 @@ from .selection import Selection, absent, select, which_survey
 from .shuffling.released import with_crowds
 from .sources import PeriodStates, Source, open_source
 from .suspicion.warned import with_warnings
+from .texts.named import UNNAMED, estimate_texts
 
 Place = str | PathLike[str] | Source
 
@@ -38,6 +41,7 @@ def estimate(
     post_process: str = "none",
     pool: str | None = None,
     quantiles: Iterable[Number] | None = None,
+    strings: Iterable[str] | None = None,
     shuffle_delta: Number | None = None,
 ) -> EstimateSeries:
     """Estimate how many devices answer what, or the mean of a number, from released tallies.
@@ -65,6 +69,9 @@ def estimate(
     quantiles : iterable of Decimal, float or str, optional
         Of a number question whose mechanism tells the distribution: levels in (0, 1), see
         :func:`deniable.analysis.estimate_numbers`.
+    strings : iterable of str, optional
+        Of a text question, which needs them: those to estimate, see
+        :func:`deniable.analysis.estimate_texts`.
     shuffle_delta : Decimal, float or str, optional
         In (0, 1): add what the crowd of each tally adds to the noise, a certified epsilon of that
         tally alone that may fail with this probability.
@@ -92,8 +99,16 @@ def estimate(
     states = place.states(survey)
     name = which_survey(states, question, survey)
     states = tuple(s for s in states if (s.survey, s.question) == (name, question))
-    chosen = select(place.tallies(name, question), selection, states)
+    tallies = place.tallies(name, question)
+    chosen = select(tallies, selection, states)
     noted = [(tallies, _notes(tallies, segment, states)) for tallies in chosen]
+    if chosen[0][0].question.horizon is not None:
+        if any(one is not None for one in (shuffle_delta, quantiles, strings)):
+            raise ParameterError(
+                f"{question} has a horizon; leave out quantiles, strings and shuffle_delta"
+            )
+        released = select(tallies, whole(selection, chosen), states)
+        return of_horizon(released, noted, selection.listed, confidence, post_process, pool)
     if chosen[0][0].question.range is not None:
         if post_process != "none":
             raise ParameterError(f"{question} asks for a number; leave out post_process")
@@ -113,6 +128,7 @@ def estimate(
         return EstimateSeries(numbers, selection.listed)
     if quantiles is not None:
         raise ParameterError(f"{question} does not ask for a number; leave out quantiles")
+    names = _strings(chosen[0][0].question, strings, post_process)
     made = tuple(
         estimate_tallies(
             tallies,
@@ -120,6 +136,10 @@ def estimate(
             simultaneous=simultaneous,
             post_process=post_process,
             notes=notes,
+        )
+        if names is None
+        else estimate_texts(
+            tallies, names, confidence=confidence, simultaneous=simultaneous, notes=notes
         )
         for tallies, notes in noted
     )
@@ -153,6 +173,21 @@ def periods(source: Place, *, token: str | None = None, survey: str | None = Non
 def opened(source: Place, token: str | None) -> Source:
     """Open a place that is named; a source is open already."""
     return open_source(fspath(source), token) if isinstance(source, str | PathLike) else source
+
+
+def _strings(
+    question: Question, strings: Iterable[str] | None, post_process: str
+) -> tuple[str, ...] | None:
+    """Return the strings to estimate, or None if the question asks for something else."""
+    if question.text is None:
+        if strings is not None:
+            raise ParameterError(f"{question.id} does not ask for a text; leave out strings")
+        return None
+    if strings is None:
+        raise ParameterError(f"{question.id} asks for a text: {UNNAMED}")
+    if post_process != "none":
+        raise ParameterError(f"{question.id} asks for a text; leave out post_process")
+    return tuple(strings)
 
 
 def _notes(

@@ -31,23 +31,27 @@ EPSILON_UNIT = "of one device, from all its reports about one unchanging answer"
 FIRST_UNIT = "of one device, from one report"
 
 
-def units(epsilon_first: Decimal | None) -> dict[str, str]:
+def units(epsilon_first: Decimal | None, unit: str = EPSILON_UNIT) -> dict[str, str]:
     """Return what the epsilons of a document are of."""
     first = {} if epsilon_first is None else {"epsilon_first_unit": FIRST_UNIT}
-    return {"epsilon_unit": EPSILON_UNIT, **first}
+    return {"epsilon_unit": unit, **first}
 
 
-def accounted(epsilon: Decimal, epsilon_first: Decimal | None) -> dict[str, str]:
+def accounted(
+    epsilon: Decimal, epsilon_first: Decimal | None, unit: str = EPSILON_UNIT
+) -> dict[str, str]:
     """Return :func:`units`, and the verdict on the epsilon of all reports about one answer."""
-    return {**units(epsilon_first), "epsilon_verdict": read(float(epsilon)).verdict}
+    return {**units(epsilon_first, unit), "epsilon_verdict": read(float(epsilon)).verdict}
 
 
-def with_units(epsilon: Decimal, epsilon_first: Decimal | None) -> str:
+def with_units(
+    epsilon: Decimal, epsilon_first: Decimal | None, unit: str = EPSILON_UNIT
+) -> str:
     """Write epsilons with what they are of, and what is to be said of a large one, for people."""
     first = "" if epsilon_first is None else f"; {canonical(epsilon_first)} {FIRST_UNIT}"
     verdict = beyond(epsilon)
     warned = f"; {verdict}" if verdict else ""
-    return f"{canonical(epsilon)} {EPSILON_UNIT}{first}{warned}"
+    return f"{canonical(epsilon)} {unit}{first}{warned}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,8 @@ class Estimates(Context):
         What the crowd adds to the noise, if it was asked for.
     warnings : tuple of Suspicion
         Signs of fake or broken reports, and of abrupt changes; they change no number.
+    epsilon_unit : str
+        What ``epsilon`` is of, in words.
     estimates : tuple of Estimate
     """
 
@@ -132,6 +138,7 @@ class Estimates(Context):
     options: Mapping[str, int] = field(default_factory=dict)
     shuffled: ReleasedCrowd | None = None
     warnings: tuple[Suspicion, ...] = ()
+    epsilon_unit: str = EPSILON_UNIT
 
     NAMES: ClassVar[tuple[str, ...]] = (
         "question", "version", "period", "segment", "n", "mechanism", "epsilon", "epsilon_first",
@@ -151,7 +158,7 @@ class Estimates(Context):
             **self.which(),
             **self.parts(),
             **self._how(),
-            **accounted(self.epsilon, self.epsilon_first),
+            **accounted(self.epsilon, self.epsilon_first, self.epsilon_unit),
             "options": dict(self.options),
             "fake_bias": self.fake_bias,
             "notes": list(self.notes),
@@ -175,7 +182,7 @@ class Estimates(Context):
         together = "all at once" if self.simultaneous else "each by itself"
         yield f"Frequencies {kind}; {100 * self.confidence:g} % intervals, {together}."
         how = described(self.mechanism, self.options)
-        yield f"{how}, epsilon {with_units(self.epsilon, self.epsilon_first)}."
+        yield f"{how}, epsilon {with_units(self.epsilon, self.epsilon_first, self.epsilon_unit)}."
         yield f"{100 * FAKE_SHARE:g} % fake devices could move a frequency by {self.fake_bias:.2g}."
 
 

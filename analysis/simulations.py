@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
-from operator import itemgetter
 from os import PathLike
 from typing import SupportsIndex
 
@@ -20,12 +19,15 @@ from deniable.protocol.survey import load_survey
 from deniable.protocol.tally import Tally
 
 from . import inputs
+from .changing.rehearsal import rehearsed
 from .estimation import estimate_tallies
 from .estimators import Level, Raw
 from .extras import extra
 from .inputs import Number
 from .means import estimate_mean
 from .simulated import SimulatedValue, Simulation
+from .texts.named import estimate_texts
+from .texts.rehearsal import most_frequent, not_all
 from .truth import Truth, read_truth
 
 MAX_DEVICES = 10**12
@@ -65,7 +67,8 @@ def simulate(
     devices : int
         At most 10^12.
     periods : int
-        Of each question: so many days, weeks or months on end; a ``once`` question has one.
+        Of each question: so many days, weeks or months on end; a ``once`` question has one, and
+        one with a horizon its first so many.
     repeat : int
         Runs, each of other devices; errors and coverage are those of all of them.
     questions : sequence of str
@@ -108,9 +111,11 @@ def simulate(
     for _ in range(runs):
         drawn = list(crowd.draw())
         first = first or tuple(tally for tally, _ in drawn)
+        changing = rehearsed((tally for tally, _ in drawn), Level(float(1 - chance)))
         for tally, population in drawn:
             expected = known.shares(tally.question)
-            for one in _compare(tally, expected, population, _answers(tally, chance, simultaneous)):
+            answers = _answers(tally, chance, simultaneous, changing, expected)
+            for one in _compare(tally, expected, population, answers):
                 key = (one.question, one.period, one.value)
                 tables.setdefault(key, _Errors(one)).add(one)
     answered = {question: table.runs for (question, _, _), table in tables.items()}
@@ -172,27 +177,48 @@ class _Answer:
 
     value: Value | int
     raw: Raw
-    of: Callable[[Sequence[float]], float]
+    of: Callable[[Mapping[int, float]], float]
 
 
-def _answers(tally: Tally, chance: Decimal, simultaneous: bool) -> Iterator[_Answer]:
+def _answers(
+    tally: Tally,
+    chance: Decimal,
+    simultaneous: bool,
+    changing: Mapping[tuple[str, str], Raw],
+    expected: Mapping[int, float],
+) -> Iterator[_Answer]:
     """Estimate each frequency, or the mean of a number."""
     question = tally.question
+    if question.horizon is not None:
+        place = changing.get((question.id, tally.period))
+        if place is not None:
+            grid = question.range
+            yield _Answer(True, place, _share(1)) if grid is None else _mean(grid, place)
+        return
     if question.range is not None and isinstance(question.mechanism, Scale):
         level = Level(float(1 - chance))
         yield _mean(question.range, estimate_mean(question.mechanism, tally.cells, level))
         return
-    for one in estimate_tallies([tally], confidence=chance, simultaneous=simultaneous).estimates:
+    if question.text is None:
+        made = estimate_tallies([tally], confidence=chance, simultaneous=simultaneous)
+    else:
+        strings = most_frequent(question.text, expected)
+        made = estimate_texts([tally], strings, confidence=chance, simultaneous=simultaneous)
+    for one in made.estimates:
         raw = Raw(one.frequency, one.standard_error, one.low, one.high)
-        yield _Answer(one.value, raw, itemgetter(question.encode(one.value)))
+        yield _Answer(one.value, raw, _share(question.encode(one.value)))
+
+
+def _share(symbol: int) -> Callable[[Mapping[int, float]], float]:
+    return lambda shares: shares.get(symbol, 0.0)
 
 
 def _mean(grid: Range, place: Raw) -> _Answer:
     """Return the mean of the numbers of which ``place`` is the mean place."""
     low, width = float(grid.low), float(grid.width)
 
-    def of(shares: Sequence[float]) -> float:
-        places = math.fsum(share * i for i, share in enumerate(shares)) / grid.steps
+    def of(shares: Mapping[int, float]) -> float:
+        places = math.fsum(share * i for i, share in shares.items()) / grid.steps
         return low + width * places
 
     ends = (place.frequency, place.low, place.high)
@@ -202,12 +228,13 @@ def _mean(grid: Range, place: Raw) -> _Answer:
 
 def _compare(
     tally: Tally,
-    expected: Sequence[float],
-    population: Sequence[int],
+    expected: Mapping[int, float],
+    population: Mapping[int, int],
     answers: Iterable[_Answer],
 ) -> Iterator[SimulatedValue]:
     """Set each estimate of a tally beside the truth."""
-    shares = [people / tally.n for people in population]
+    n = sum(population.values())
+    shares = {symbol: people / n for symbol, people in population.items()}
     for one in answers:
         truth, raw = one.of(expected), one.raw
         error = raw.frequency - truth
@@ -215,7 +242,7 @@ def _compare(
         yield SimulatedValue(
             question=tally.question.id,
             period=tally.period,
-            n=tally.n,
+            n=n,
             mechanism=tally.question.mechanism.name,
             value=one.value,
             truth=truth,
@@ -234,11 +261,15 @@ def _compare(
 
 def _notes(truth: Truth, tallies: Sequence[Tally]) -> Iterator[str]:
     """Say what a reader must know of these tallies."""
-    if len({(tally.question.id, tally.period) for tally in tallies}) > len(truth.symbols):
+    plain = {(t.question.id, t.period) for t in tallies if t.question.horizon is None}
+    if len(plain) > len({question for question, _ in plain}):
         yield (
             "Answers do not change, and their noise is remembered: the errors of a question's "
             "periods are alike, and the same without a second round."
         )
+    for question in {t.question.id: t.question for t in tallies}.values():
+        if question.text is not None:
+            yield from not_all(question.id, truth.shares(question))
     if truth.ignored:
         yield f"No question of the survey: the columns {', '.join(truth.ignored)}; ignored."
     small = {t.question.id: t.question.min_crowd for t in tallies if t.n < t.question.min_crowd}

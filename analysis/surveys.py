@@ -18,10 +18,13 @@ from deniable.protocol.survey import Survey, load_survey
 
 from . import inputs
 from .alternatives import alternatives
+from .bill_words import remark
 from .bills import CROWDS, QuestionCost, SurveyCheck, SurveyDiff
 from .bloom import require_told_apart
+from .changing.comparison import changing_comparisons
+from .domains import epsilon_unit
 from .reading import beyond
-from .totals.longitudinal import changed_day
+from .totals.longitudinal import change_reveals
 
 SMALL_CROWD = 100
 COARSE_ERROR = 0.1
@@ -34,7 +37,8 @@ def check_survey(path: str | PathLike[str]) -> SurveyCheck:
     a number's mean in its own units, V then being the largest over all populations.
     The lifetime of changing answers is ``classes * epsilon``, the changes of what is remembered of
     the answer being public; a change reveals
-    ``flips ln(p2/q2)`` with a second round and has no bound without.
+    ``flips ln(p2/q2)`` with a second round and has no bound without, but for answers that change
+    under one epsilon, which covers it.
 
     Parameters
     ----------
@@ -71,6 +75,11 @@ def check_survey(path: str | PathLike[str]) -> SurveyCheck:
         ),
         warnings=tuple(_warnings(survey)),
         sealing_key=None if survey.active_key is None else survey.active_key.id,
+        changing=tuple(
+            comparison
+            for question in survey.questions.values()
+            for comparison in changing_comparisons(question)
+        ),
     )
 
 
@@ -99,18 +108,21 @@ def _cost(question: Question, chosen: bool | None) -> QuestionCost:
         question=question.id,
         version=question.version,
         period=question.period,
+        type=question.type,
         mechanism=mechanism.described(),
         values=mechanism.k,
         chosen=chosen,
         epsilon=float(question.epsilon),
         epsilon_first=None if first is None else float(first),
+        epsilon_unit=epsilon_unit(mechanism),
         lifetime_changing=None if classes is None else classes * float(question.epsilon),
-        change_reveals=None if mechanism.second is None else changed_day(mechanism).epsilon,
+        change_reveals=change_reveals(mechanism),
         fingerprint_bits=mechanism.fingerprint_bits,
         standard_errors=tuple(_error(question, crowd) * _unit(question) for crowd in CROWDS),
         standard_error_of="frequency" if question.range is None else "mean",
         min_crowd=question.min_crowd,
         sealed=question.sealed,
+        remark=remark(question),
     )
 
 

@@ -16,7 +16,7 @@ from deniable.protocol.question import Value
 from .estimators import FAKE_SHARE
 from .measured import Quantity
 from .render import Record, Section
-from .results import accounted, decimals, text, with_units
+from .results import EPSILON_UNIT, accounted, decimals, text, with_units
 
 SHARED = (
     "The noise of remembered answers is shared by the periods: steps between neighbours are more "
@@ -70,6 +70,10 @@ class Trend:
     notes : tuple of str
     points : tuple of Point
         Answer by answer, and in each by time.
+    epsilon_unit : str
+        What ``epsilon`` is of, in words.
+    correlation : str
+        How the errors of periods hang together, in words.
     """
 
     question: str
@@ -83,6 +87,8 @@ class Trend:
     fake_bias: float
     notes: tuple[str, ...]
     points: tuple[Point, ...]
+    epsilon_unit: str = EPSILON_UNIT
+    correlation: str = SHARED
 
     columns: ClassVar[tuple[str, ...]] = (
         "question", "version", "segment", "mechanism", "epsilon", "epsilon_first", "confidence",
@@ -117,9 +123,9 @@ class Trend:
         """Return the series as JSON."""
         return {
             **self._context(),
-            **accounted(self.epsilon, self.epsilon_first),
+            **accounted(self.epsilon, self.epsilon_first, self.epsilon_unit),
             "fake_bias": self.fake_bias,
-            "notes": [SHARED, *self.notes],
+            "notes": [self.correlation, *self.notes],
             "points": [asdict(point) for point in self.points],
         }
 
@@ -127,7 +133,7 @@ class Trend:
         """Return the series for people, rounded to two digits of their errors."""
         columns = ("value", "period", "n", self.quantity, "standard error", "low", "high")
         rows = [_row(point) for point in self.points]
-        return (Section(self.title(), columns, rows, (*self._legend(), SHARED, *self.notes)),)
+        return (Section(self.title(), columns, rows, (*self._legend(), self.correlation, *self.notes)),)
 
     def title(self) -> str:
         """Name what is shown, and of how many devices."""
@@ -141,7 +147,8 @@ class Trend:
         if self.quantity == "frequency":
             kind = "Frequencies raw (unbiased, may be below 0 or above 1)"
         yield f"{kind}; {100 * self.confidence:g} % intervals, each by itself."
-        yield f"{self.mechanism}, epsilon {with_units(self.epsilon, self.epsilon_first)}."
+        spent = with_units(self.epsilon, self.epsilon_first, self.epsilon_unit)
+        yield f"{self.mechanism}, epsilon {spent}."
         fakes = f"{100 * FAKE_SHARE:g} % fake devices"
         yield f"{fakes} could move a {self.quantity} by {self.fake_bias:.2g}."
 

@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.question import Value
 
+from .changing.words import CORRELATED
 from .inputs import Number
 from .measured import measured, quantity
 from .number_results import NumberEstimates
 from .query import Place, estimate
-from .results import Estimates, text
-from .trend_results import Point, Trend
+from .results import EPSILON_UNIT, Estimates, text
+from .trend_results import SHARED, Point, Trend
 
 
 def trend(
@@ -26,6 +27,7 @@ def trend(
     segment: str | None = None,
     value: Value | str | None = None,
     last: int | None = None,
+    strings: Iterable[str] | None = None,
     confidence: Number = 0.95,
 ) -> Trend:
     """Estimate a question in every released period.
@@ -40,6 +42,8 @@ def trend(
         One answer only. Of a number question the mean is followed.
     last : int, optional
         The last so many released periods; otherwise all.
+    strings : iterable of str, optional
+        Of a text question, which needs them: those to follow.
     confidence : float
         Of each interval, two-sided, in (0, 1).
 
@@ -66,6 +70,7 @@ def trend(
         segment=segment,
         last=last,
         every=last is None,
+        strings=strings,
         confidence=confidence,
     )
     periods = found.periods
@@ -90,6 +95,8 @@ def trend(
         fake_bias=newest.fake_bias,
         notes=tuple(_notes(periods)),
         points=tuple(point for points in series.values() for point in points),
+        epsilon_unit=newest.epsilon_unit,
+        correlation=SHARED if newest.epsilon_unit == EPSILON_UNIT else CORRELATED,
     )
 
 

@@ -25,7 +25,7 @@ from .inputs import parse_decimal
 WEIGHT = "weight"
 MAX_ROWS = 10**6
 ABSENT = -1
-"""The symbol of one who does not answer; as an index, the place after all others."""
+"""The symbol of one who does not answer."""
 
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _FIXES = {
@@ -53,13 +53,14 @@ class Truth:
     symbols: dict[str, tuple[int, ...]]
     ignored: tuple[str, ...]
 
-    def shares(self, question: Question) -> tuple[float, ...]:
-        """Return the frequency of each symbol of a question, among those who answer it."""
-        sums = [0.0] * (question.mechanism.k + 1)
+    def shares(self, question: Question) -> dict[int, float]:
+        """Return the frequency of each symbol that occurs, among those who answer a question."""
+        sums: dict[int, float] = {}
         for symbol, weight in zip(self.symbols[question.id], self.weights, strict=True):
-            sums[symbol] += weight
-        answering = math.fsum(sums[:ABSENT])
-        return tuple(total / answering for total in sums[:ABSENT])
+            if symbol != ABSENT:
+                sums[symbol] = sums.get(symbol, 0.0) + weight
+        answering = math.fsum(sums.values())
+        return {symbol: total / answering for symbol, total in sums.items()}
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,10 @@ What must never change: the symbol is in no representation of an answer.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import Literal
 
 from deniable.protocol.errors import ParameterError
@@ -16,6 +18,9 @@ from deniable.protocol.survey import Survey
 
 from .faults import PASSING
 from .foreign import interrupts
+
+Value = bool | str | float | Decimal | Iterable[str] | Mapping[str, str]
+"""An answer as an app gives it; see :meth:`~deniable.client.Client.record`."""
 
 Outcome = Literal[
     "queued",
@@ -30,12 +35,14 @@ Outcome = Literal[
     "clock",
     "full",
     "cannot_seal",
+    "not_asked",
+    "forgotten",
 ]
 """What became of an answer. "answered": the period has its answer, the first one counts. "off": the
 person said no. The others are names of :data:`~deniable.client.reasons.REFUSED`."""
 
 LASTING: frozenset[Outcome] = frozenset({"queued", "answered", "expired", "ceiling", "changed"})
-LASTING |= {"erased", "limits", "cannot_seal"}
+LASTING |= {"erased", "limits", "cannot_seal", "not_asked", "forgotten"}
 """Outcomes that stay what they are until the period ends or the person decides otherwise."""
 
 

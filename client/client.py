@@ -22,13 +22,13 @@ from .foreign import foreign
 TYPE_CHECKING = False  # of `typing`, which takes longer to load than all there is here
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from decimal import Decimal
     from pathlib import Path
     from types import TracebackType
     from typing import Literal, Self, TypeVar
 
     from deniable.protocol.survey import Survey
 
+    from .answers import Value
     from .engine import Engine
     from .pacing import Clock
     from .setting import Setting
@@ -111,9 +111,7 @@ class Client:
             self._fail(exc)
             self._raise(exc)
 
-    def record(
-        self, question: str, value: bool | str | float | Decimal, *, wait: bool = True
-    ) -> None:
+    def record(self, question: str, value: Value, *, wait: bool = True) -> None:
         """Answer a question: perturb the value, keep the report, return at once.
 
         The first answer of a device in a period counts; later ones change nothing. The report
@@ -124,9 +122,21 @@ class Client:
         ----------
         question : str
             Its id in the survey.
-        value : bool, str, int, float or Decimal
-            True or False for a boolean question, one of its choices for a choice, a number for a
-            number. Stored nowhere.
+        value : bool, str, int, float, Decimal, iterable of str or mapping of str to str
+            What it is of each type of question:
+
+            - boolean: True or False;
+            - choice: one of its choices;
+            - number: a number, brought into its range;
+            - set: some of its choices, or none, as a list, a set or any other iterable of at most
+              65 536 entries; what comes twice counts once, and of more than ``max_items`` the
+              device draws so many by lot, for good;
+            - text: any text; all those that do not fit the form in the survey count as one;
+            - joint: a choice for each part, as a mapping from the parts' names, or as a list or
+              tuple in the parts' order.
+
+            Read at once, and stored nowhere; but of a question with a horizon, the device keeps
+            the last answer until the horizon ends.
         wait : bool
             Return when the report is durable, which takes as long as the disk takes. If not, a
             thread of the client's stores it a moment later, for threads that must never wait, such
@@ -156,7 +166,7 @@ class Client:
     def record_many(
         self,
         answers: Mapping[str, object]  # with the type of values, mypy refuses dicts of several
-        | Iterable[tuple[str, bool | str | float | Decimal]],
+        | Iterable[tuple[str, Value]],
     ) -> None:
         """Answer several questions in one durable write; as :meth:`record`, for each.
 
@@ -182,7 +192,7 @@ class Client:
         if error is not None:
             raise error
 
-    def preview(self, question: str, value: bool | str | float | Decimal) -> Preview | None:
+    def preview(self, question: str, value: Value) -> Preview | None:
         """Return what would be sent if this were recorded now; nothing is kept, sent or spent.
 
         For a dialog that asks for consent, and for whoever wants to see. Works whatever was

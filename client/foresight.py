@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
-from deniable.protocol.derivation import SECRET_BYTES, permanent_response
+from deniable.protocol.derivation import SECRET_BYTES
 from deniable.protocol.report import report_document, request_document
 
 from .answers import Answer
@@ -18,14 +18,15 @@ from .store import Device
 def foresee(recorder: Recorder, answer: Answer, device: Device, segment: str | None) -> Preview:
     """Return what would be sent for an answer; nothing is kept, sent or spent.
 
-    The permanent response is the one that would be sent, since it never changes. A second round,
+    The permanent response is the one that would be sent, since it never changes; in a period in
+    which a changing answer is not reported, there is none. A second round,
     and the encryption of a sealed response, are drawn anew.
     """
     question, period = answer.question, answer.period
     secret = device.secret or os.urandom(SECRET_BYTES)
-    permanent = permanent_response(secret, question, answer.symbol)
-    reports = []
     outcome = recorder.foresee(answer)
+    permanent = recorder.foreseen(secret, answer, outcome)
+    reports = []
     if permanent is not None and outcome != "cannot_seal":
         wire, _ = recorder.sent_form(question, period, permanent)
         reports = [report_document(question.id, question.version, question.wire_hash, wire)]
@@ -34,6 +35,7 @@ def foresee(recorder: Recorder, answer: Answer, device: Device, segment: str | N
     earliest = max(
         answer.now if period.kind == "once" else period.end, device.born + timedelta(days=1)
     )
+    leaves = outcome == "queued" and reports
     return Preview(
         outcome,
         question.id,
@@ -41,8 +43,8 @@ def foresee(recorder: Recorder, answer: Answer, device: Device, segment: str | N
         period.key,
         question.epsilon,
         question.epsilon if question.epsilon_first is None else question.epsilon_first,
-        earliest if outcome == "queued" else None,
-        earliest + recorder.window(question, earliest) if outcome == "queued" else None,
+        earliest if leaves else None,
+        earliest + recorder.window(question, earliest) if leaves else None,
         request_document(question.survey, period.key, segment, name, reports),
         device.secret is None,
     )

@@ -104,6 +104,11 @@ def about(question: Question) -> dict[str, Any]:
     support = {}
     if isinstance(mechanism, FrequencyOracle):
         support = {"p": round(float(mechanism.p), 6), "q": round(float(mechanism.q), 6)}
+    more: dict[str, Any] = {}
+    if question.max_items is not None:
+        more["max_items"] = question.max_items
+    if question.horizon is not None:
+        more |= {"periods": question.horizon.periods, "changes": question.horizon.changes}
     return {
         "ask": question.ask,
         "type": question.type,
@@ -113,6 +118,7 @@ def about(question: Question) -> dict[str, Any]:
         "classes": mechanism.classes,
         "epsilon_first": None if first is None else canonical(first),
         **support,
+        **more,
     }
 
 

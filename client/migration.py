@@ -7,6 +7,7 @@ come through it as they were, and what waited is sent only if there was consent 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Collection
 from datetime import date, datetime, timedelta
 
 from deniable.protocol.limits import MAX_GRACE_DAYS
@@ -14,12 +15,13 @@ from deniable.protocol.periods import midnight, parse_period
 
 from .faults import UnreadableStore
 from .pacing import to_seconds
-from .tables import TABLES, draw_number
+from .tables import MEMORY, TABLES, VERSION, draw_number
 
-UPGRADED = (1,)
+UPGRADED = (1, 2)
 """Versions that :func:`migrate` understands."""
 
 _OF_1 = {"device", "ledger", "seen", "answered", "queue", "counters"}
+_OF_2 = {*_OF_1, "sealed"}
 
 
 def migrate(db: sqlite3.Connection) -> None:
@@ -28,8 +30,10 @@ def migrate(db: sqlite3.Connection) -> None:
         return
     db.execute("BEGIN IMMEDIATE")
     try:
-        if _version(db) in UPGRADED:  # no other process was faster
-            _from_1(db)
+        found = _version(db)  # another process may have been faster
+        if found in UPGRADED:
+            _from_1(db) if found == 1 else _from_2(db)
+            db.execute(f"PRAGMA user_version = {VERSION}")
         db.execute("COMMIT")
     except BaseException:
         if db.in_transaction:
@@ -44,10 +48,7 @@ def _version(db: sqlite3.Connection) -> int:
 
 def _from_1(db: sqlite3.Connection) -> None:
     """Questions had no numbers, and nothing told reports recorded before consent from others."""
-    names = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if not names >= _OF_1:
-        raise UnreadableStore("the store has not the tables of a store")
-    names &= {*_OF_1, "sealed"}
+    names = _tables(db, _OF_1) & _OF_2
     for table in names:
         db.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
     for statement in TABLES.split(";")[:-1]:
@@ -66,7 +67,20 @@ def _from_1(db: sqlite3.Connection) -> None:
     _journal_from_1(db, join)
     for table in names:
         db.execute(f"DROP TABLE old_{table}")
-    db.execute("PRAGMA user_version = 2")
+
+
+def _from_2(db: sqlite3.Connection) -> None:
+    """No question had a horizon."""
+    _tables(db, _OF_2)
+    db.execute(MEMORY)
+
+
+def _tables(db: sqlite3.Connection, needed: Collection[str]) -> set[str]:
+    """Return the tables there are; refuse a store that lacks one it needs."""
+    names = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not names >= set(needed):
+        raise UnreadableStore("the store has not the tables of a store")
+    return names
 
 
 def _ledger_from_1(db: sqlite3.Connection) -> None:

@@ -125,11 +125,16 @@ class Outbox:
         return now if resume is None else max(now, resume)
 
     def drop_closed(self) -> int:
-        """Erase the reports that can never count any more; return how many."""
+        """Erase the reports that can never count any more; return how many.
+
+        And the answers that were kept for reports like that.
+        """
         now = self._clock()
-        if not self._queue.closed(now) or not self._store.believes(now):
+        over = self._store.memories.over(now)
+        if not (over or self._queue.closed(now)) or not self._store.believes(now):
             return 0
         with self._db.transaction():
+            self._store.memories.blank_over(now)
             dropped = self._queue.remove_closed(now)
             self._store.count({"period_closed": dropped})
         self._store.journal.trim(now)

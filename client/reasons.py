@@ -18,6 +18,8 @@ REFUSED: Mapping[str, str] = {
     "clock": "the device's clock showed a time that could not be",
     "full": "too many reports were waiting",
     "cannot_seal": "it must be sealed, and the app ships without what that takes",
+    "not_asked": "the question is not asked in this period: its survey asks it over others",
+    "forgotten": "the answer before was erased with a no, and to begin anew would spend twice",
     "busy": "another process held the store for too long, or the app had no memory or stack left",
 }
 """Answers that became no report."""

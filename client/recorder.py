@@ -1,25 +1,31 @@
 """From an answer to a report: what is refused, what is spent, what waits.
 
 What must never change: a true value is a local variable here, or the symbol of an :class:`Answer`
-on its way to the store, and nothing else. It reaches no store, no log, no exception and no
-representation; only what the mechanism made of it is kept.
+on its way to the store, and nothing else. It reaches no log, no exception and no representation,
+and only what the mechanism made of it is kept; but of a question whose answer may change, the last
+yes/no is (:mod:`.memories`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from deniable.protocol.derivation import instantaneous_response, permanent_response
-from deniable.protocol.exact import total
+from deniable.protocol.derivation import (
+    instantaneous_response,
+    next_response,
+    permanent_response,
+)
 from deniable.protocol.periods import ONCE, Period, period_at
 from deniable.protocol.question import Question
 from deniable.protocol.response import Response, Wire
 from deniable.protocol.survey import Survey
 
+from . import changing
 from .answers import LASTING, Answer, Outcome, read
-from .bounds import expired, size, within_limits
+from .bounds import size
 from .database import Database
+from .gate import Gate
 from .pacing import SPREAD, departure, due_defaults
 from .pending import Queue, Queued
 from .sealing import Sealer
@@ -44,8 +50,10 @@ class Recorder:
         self._store = store
         self._queue = queue
         self._sealer = sealer
+        self._gate = Gate(survey, store, queue, sealer)
         self._settled: dict[str, tuple[Period, Outcome]] = {}
-        self._defaults = [q for q in survey.questions.values() if q.default is not None]
+        asked = survey.questions.values()
+        self._defaults = [q for q in asked if q.default is not None or q.horizon is not None]
         self.next_defaults: datetime | None = None
         self._decided_at: datetime | None = None
 
@@ -69,7 +77,7 @@ class Recorder:
             If the store cannot be used.
         """
         wanted = list(answers)
-        early = [self._unasked(answer) for answer in wanted]
+        early = [self._gate.unasked(answer) for answer in wanted]
         outcomes: list[Outcome] = []
         if all(early):
             outcomes = [outcome for outcome in early if outcome]
@@ -94,8 +102,23 @@ class Recorder:
 
     def foresee(self, answer: Answer) -> Outcome:
         """Return what would become of an answer; nothing is kept."""
-        early = self._unasked(answer)
-        return early or self._refusal(answer, self._store.device()) or "queued"
+        refusal = self._gate.unasked(answer) or self._gate.refusal(
+            answer.question, answer.period, self._store.device(), answer.begun
+        )
+        return refusal or "queued"
+
+    def foreseen(self, secret: bytes, answer: Answer, outcome: Outcome) -> Response | None:
+        """Return the permanent response that would be reported of an answer; nothing is kept.
+
+        Of a question whose answer may change, only if its outcome is that it would.
+        """
+        question = answer.question
+        if question.horizon is None:
+            return permanent_response(secret, question, answer.symbol)
+        if outcome not in ("queued", "off"):
+            return None
+        memory = self._store.memories.of(question)
+        return changing.foreseen(secret, question, memory, answer.symbol, answer.now)
 
     def decide_defaults(self, now: datetime) -> bool:
         """Answer with its default each question that was left unanswered in a past period.
@@ -106,44 +129,64 @@ class Recorder:
             return False
         if not self._store.believes(now):
             return False
-        since = self._store.see(self._defaults, now)
-        due = [
-            (question, period)
-            for question in self._defaults
-            for period in due_defaults(question, since[question.id], now)
-            if not self._store.journal.answered(question, period) and self._sendable(question)
-        ]
+        due = list(self._due(now))
         outcomes: list[Outcome] = []
         if due:
             with self._db.transaction():
-                for question, period in due:
-                    symbol = question.encode(question.default)
-                    answer = Answer(question, symbol, now)
-                    outcomes.append(self._answer(answer, period))
+                for question, symbol, period in due:
+                    outcomes.append(self._settle(question, symbol, period, now))
                 self._store.count({name: outcomes.count(name) for name in {*outcomes} & {"full"}})
         self.next_defaults = min(period_at(q.period, now).end for q in self._defaults)
         self._decided_at = now
         return "queued" in outcomes
 
-    def _unasked(self, answer: Answer) -> Outcome | None:
-        """Return why an answer is refused before anything is looked up about it, or None."""
-        if not self._store.believes(answer.now):
-            return "clock"
-        if expired(answer.question, answer.now):
-            return "expired"
-        return None if self._sendable(answer.question) else "cannot_seal"
+    def _due(self, now: datetime) -> Iterator[tuple[Question, int | None, Period]]:
+        """Yield each ended period in which nothing was recorded, and the symbol it is to have.
 
-    def _answer(self, answer: Answer, past: Period | None = None) -> Outcome:
+        None if it goes on with the answer before.
+        """
+        since = self._store.see([q for q in self._defaults if q.horizon is None], now)
+        for question in self._defaults:
+            if question.horizon is not None:
+                yield from ((question, None, period) for period in self._gone_on(question, now))
+            elif self._gate.sendable(question):
+                symbol = question.encode(question.default)
+                for period in due_defaults(question, since[question.id], now):
+                    if not self._store.journal.answered(question, period):
+                        yield question, symbol, period
+
+    def _gone_on(self, question: Question, now: datetime) -> list[Period]:
+        """Return the ended periods that are due a report of the answer before."""
+        secret = self._store.device().secret
+        memory = self._store.memories.of(question)
+        if secret is None or memory is None:
+            return []
+        return [period for period, _ in changing.gone_on(secret, question, memory, now)]
+
+    def _answer(self, answer: Answer) -> Outcome:
         """Do all there is to do about one answer, inside a transaction."""
-        device = self._store.device()
         question, now = answer.question, answer.now
-        period = past or answer.period
-        refusal = self._refusal(answer, device, period)
+        if question.horizon is not None:
+            for period in self._gone_on(question, now):
+                self._settle(question, None, period, now, answer.begun)
+        return self._settle(question, answer.symbol, answer.period, now, answer.begun)
+
+    def _settle(
+        self,
+        question: Question,
+        symbol: int | None,
+        period: Period,
+        now: datetime,
+        begun: int | None = None,
+    ) -> Outcome:
+        """Let a question have its one answer in a period, the one before if there is no symbol."""
+        device = self._store.device()
+        refusal = self._gate.refusal(question, period, device, begun)
         if refusal is not None or device.secret is None:
             return refusal or "off"
         if self._store.ledger.line(question) is None:
             self._store.ledger.spend(question)
-        permanent = permanent_response(device.secret, question, answer.symbol)
+        permanent = self._permanent(device.secret, question, symbol, period, device.consent)
         self._store.journal.mark(question, period, waits=permanent is not None)
         if permanent is not None:
             wire, key = self.sent_form(question, period, permanent)
@@ -162,6 +205,21 @@ class Recorder:
             leaves = self._departure(report, question, period, now, device)
             self._queue.add(report, size(question), leaves, question.closes(period))
         return "queued"
+
+    def _permanent(
+        self, secret: bytes, question: Question, symbol: int | None, period: Period, consent: str
+    ) -> Response | None:
+        """Return what is reported of a period, None if nothing is; keep what is to be remembered.
+
+        ``symbol`` is None only of a question with a horizon.
+        """
+        if question.horizon is None and symbol is not None:
+            return permanent_response(secret, question, symbol)
+        memories, t = self._store.memories, changing.index(question, period)
+        response, after = next_response(secret, question, memories.of(question), symbol, t)
+        if after is not None:
+            memories.keep(question, after, changing.ends(question), local=consent != "on")
+        return response
 
     def _departure(
         self, report: Queued, question: Question, period: Period, now: datetime, device: Device
@@ -197,31 +255,3 @@ class Recorder:
             return min(SPREAD, question.closes(ONCE) - now)
         together = (q.grace for q in self._survey.questions.values() if q.period == question.period)
         return min(SPREAD, timedelta(days=min(together)) / 2)
-
-    def _sendable(self, question: Question) -> bool:
-        """Return whether a response to the question could be made what the collector takes."""
-        return not question.sealed or self._sealer.ready()
-
-    def _refusal(
-        self, answer: Answer, device: Device, past: Period | None = None
-    ) -> Outcome | None:
-        """Return why no report comes of an answer, or None."""
-        question = answer.question
-        if device.consent == "off" or device.secret is None:
-            return "off"
-        if answer.begun not in (None, device.begun):
-            return "before_consent"
-        if self._store.journal.answered(question, past or answer.period):
-            return "answered"
-        if not self._queue.has_room(size(question)):
-            return "full"
-        line = self._store.ledger.line(question)
-        if line is not None:
-            digits, erased = line
-            return "changed" if digits != question.hash else "erased" if erased else None
-        if not within_limits(question):
-            return "limits"
-        ceiling = min(device.ceiling, self._survey.max_epsilon)
-        return (
-            "ceiling" if total((self._store.ledger.spent(), question.epsilon)) > ceiling else None
-        )

@@ -1,7 +1,7 @@
 """What a device keeps: its secret, its person's decision, what it knows of time and of failures.
 
-What must never change: no method takes a true value, and nothing here draws a secret except a new
-store and a person who says yes after an erasure.
+What must never change: no method takes a true value, but those of :class:`~.memories.Memories`; and
+nothing here draws a secret except a new store and a person who says yes after an erasure.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from . import machine
 from .database import Database
 from .journal import Journal
 from .ledger import Ledger, decimal, key_of
+from .memories import Memories
 from .pacing import day_of, from_seconds, to_seconds
 from .timekeeping import Seen, judge
 
@@ -79,6 +80,7 @@ class Store:
         self._mode = mode
         self.journal = Journal(db)
         self.ledger = Ledger(db)
+        self.memories = Memories(db)
 
     def device(self) -> Device:
         """Return the secret and what the person decided."""
@@ -125,9 +127,9 @@ class Store:
             self._db.write(sql, consent, now.date().isoformat())
 
     def erase(self, now: datetime) -> None:
-        """Destroy secret, queue and journal; keep what was spent. A transaction."""
+        """Destroy secret, queue, journal and memories; keep what was spent. A transaction."""
         with self._db.transaction():
-            for table in ("queue", "answered", "seen"):
+            for table in ("queue", "answered", "seen", "memory"):
                 self._db.write(f"DELETE FROM {table}")  # noqa: S608
             self._db.write("UPDATE ledger SET erased = 1")
             self._db.write(
@@ -146,6 +148,7 @@ class Store:
 
     def _throw_away(self, state: str) -> None:
         """Erase what waits; a period that cannot have left the device may be answered again."""
+        self.memories.throw_away()
         waits = "(number, period) IN (SELECT number, period FROM queue WHERE local = ?)"
         self._db.write(
             """UPDATE ledger SET answers = answers -

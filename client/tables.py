@@ -1,7 +1,7 @@
 """The tables of a device's store.
 
 What must never change within a :data:`VERSION`: the tables; an older store is brought up to date
-by :mod:`.migration`. No column holds a true value.
+by :mod:`.migration`. No column holds a true value, but for two of ``memory``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Container
 
 from deniable.protocol.draws import FreshDraws
 
-VERSION = 2
+VERSION = 3
 PAGE_BYTES = 1024
 """Small pages, for most tables hold little."""
 
@@ -36,7 +36,17 @@ PAGE_BYTES = 1024
 #           Rows are erased when they are acknowledged.
 # counters  what became of reports and refused answers.
 # sealed    for which key the answers to a question are sealed.
-TABLES = """
+# memory    of a question whose answer may change, with one epsilon for all its periods. base,
+#           latest: its yes/no at its last report, -1 before the first and NULL if unknown, and as
+#           last recorded; used: how many reports told something; seen: the last period that is
+#           behind it; all NULL once a no, or the end of its periods, has blanked them. local:
+#           whether nothing of it can have left the device; ends: when its last period closes.
+MEMORY = """CREATE TABLE memory (
+    number INTEGER PRIMARY KEY, base INTEGER, latest INTEGER, used INTEGER, seen INTEGER,
+    local INTEGER NOT NULL, ends INTEGER NOT NULL
+);
+"""
+TABLES = f"""
 CREATE TABLE device (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     secret BLOB, consent TEXT CHECK (consent IN ('on', 'off')), consent_on TEXT,
@@ -69,8 +79,8 @@ CREATE TABLE queue (
 ) WITHOUT ROWID;
 CREATE TABLE counters (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE sealed (number INTEGER PRIMARY KEY, key TEXT NOT NULL);
-"""
-NAMES = {"answered", "counters", "device", "ledger", "queue", "sealed", "seen"}
+{MEMORY}"""
+NAMES = {"answered", "counters", "device", "ledger", "memory", "queue", "sealed", "seen"}
 
 
 _NUMBERS = 1 << 16

@@ -74,15 +74,44 @@ class Range(msgspec.Struct):
     steps: Annotated[int, Meta(ge=1)]
 
 
+class TextForm(msgspec.Struct):
+    """The texts of a text question: their letters, and how many at most."""
+
+    alphabet: str
+    max_length: Annotated[int, Meta(ge=1, description="Characters, after normalisation.")]
+    fold: Annotated[bool, Meta(description="Whether capitals and compatible forms count as one.")]
+
+
+class Part(msgspec.Struct):
+    """One of the two questions that a joint question asks together."""
+
+    name: Identifier
+    choices: list[str]
+
+
+class Horizon(msgspec.Struct):
+    """The periods that one epsilon covers, from the one with the day start on."""
+
+    start: Annotated[str, Meta(extra_json_schema={"format": "date"})]
+    periods: Annotated[int, Meta(ge=2)]
+    changes: Annotated[
+        int | None,
+        Meta(description="How often a device's answer may change; null: a number only rises."),
+    ]
+
+
 class Question(msgspec.Struct):
-    """A question's whole definition."""
+    """A question's whole definition; the last fields are there only if its type has them."""
 
     id: Identifier
     version: Version
     hash: FullHash
     ask: str
-    type: Literal["boolean", "choice", "number"]
-    choices: list[str]
+    type: Literal["boolean", "choice", "number", "set", "text", "joint"]
+    choices: Annotated[
+        list[str],
+        Meta(description="Of a joint question, every pair of its parts' choices; or empty."),
+    ]
     range: Range | None
     mechanism: Mechanism
     epsilon: Annotated[
@@ -94,12 +123,22 @@ class Question(msgspec.Struct):
     period: Literal["day", "week", "month", "once"]
     grace: Annotated[int, Meta(ge=0, description="Days.")]
     min_crowd: Annotated[int, Meta(ge=1, description="Devices.")]
-    default: bool | str | None
+    default: Annotated[
+        bool | str | list[str] | None,
+        Meta(description="Of a set, its choices; of a joint question, one choice of each part."),
+    ]
     owner: str
     expires: Annotated[str, Meta(extra_json_schema={"format": "date"})]
     sealed: Annotated[
         bool, Meta(description="Whether devices encrypt each response to the analyst's key.")
     ] = False
+    max_items: Annotated[
+        int | msgspec.UnsetType,
+        Meta(description="Of a set: the most choices of an answer that count."),
+    ] = msgspec.UNSET
+    text: TextForm | msgspec.UnsetType = msgspec.UNSET
+    parts: list[Part] | msgspec.UnsetType = msgspec.UNSET
+    horizon: Horizon | msgspec.UnsetType = msgspec.UNSET
 
 
 class SealingKey(msgspec.Struct):

@@ -148,8 +148,12 @@ def _unpack_sealed(
     return pack(unpack_sealed(wire, question, keys), size)
 
 
-def _unpacker(question: Question, keys: tuple[SealingKey, ...]) -> Callable[[object], Counted]:
+def _unpacker(
+    question: Question, period: Period, keys: tuple[SealingKey, ...]
+) -> Callable[[object], Counted]:
     """Return what checks the response to a question, and brings it into the form that counts."""
+    if question.horizon is not None:
+        return partial(question.unpack_in, period)
     if not question.sealed:
         return question.unpack
     return partial(_unpack_sealed, question, keys, packed_size(question, keys))
@@ -162,7 +166,7 @@ def _slot(entry: Registered, period: Period, keys: tuple[SealingKey, ...]) -> Sl
         entry.id,
         1 << entry.bit,
         shape,
-        _unpacker(question, keys),
+        _unpacker(question, period, keys),
         question.closes(period),
         period.kind == "once",
         Scope.of(question, period.key),

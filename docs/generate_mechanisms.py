@@ -7,7 +7,7 @@ by hand.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -18,8 +18,10 @@ from deniable.protocol.errors import ParameterError
 from deniable.protocol.limits import MAX_CELLS
 from deniable.protocol.mechanisms import (
     MECHANISMS,
+    NO_OPTIONS,
     FrequencyOracle,
     Mechanism,
+    Options,
     build,
     choose,
 )
@@ -31,6 +33,38 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "mechanisms.md"
 DOMAINS = (2, 16, 256, 4096)
 EPSILONS = ("0.5", "1", "2", "4")
+SETS = [(k, {"items": items}) for k in (16, 256) for items in (1, 4, 16)]
+TEXTS = [(2, NO_OPTIONS)]
+PREFIXES = [(2, {"letters": 26, "length": length}) for length in (8, 20)]
+TRAJECTORIES = [
+    (2, {"periods": periods, "changes": changes}) for periods in (30, 365) for changes in (1, 4, 16)
+]
+COUNTERS = [(101, {"periods": periods}) for periods in (30, 365)]
+SIZES: Mapping[str, list[tuple[int, Options]]] = {
+    "privset": SETS, "cms": TEXTS, "hcms": TEXTS, "pem": PREFIXES,
+    "trajectory": TRAJECTORIES, "counter": COUNTERS,
+}  # fmt: skip
+"""k and what a question would decide; of the other mechanisms each of DOMAINS."""
+
+SHOWN: Mapping[str, Mapping[str, str]] = {
+    "privset": {"k": "k", "m": "items", "w": "weight"},
+    "cms": {"rows": "rows", "buckets": "width"},
+    "hcms": {"rows": "rows", "buckets": "width"},
+    "pem": {"letters": "letters", "length": "length", "rows": "rows", "buckets": "g"},
+    "trajectory": {"T": "periods", "c": "changes"},
+    "counter": {"k": "k", "T": "periods"},
+}
+"""The columns that say how large one is, each with its attribute."""
+
+ASKED: Mapping[str, str] = {
+    "choice": "2 to 4096 choices",
+    "number": "2 to 4096 values of a number",
+    "set": "sets of 2 to 4096 items",
+    "text": "texts",
+    "trajectory": "a yes/no with a horizon",
+    "counter": "a number with a horizon",
+}
+
 BEGIN, END = "<!-- begin {} -->\n", "<!-- end {} -->\n"
 
 
@@ -43,7 +77,7 @@ def probabilities(mechanism: Mechanism) -> tuple[Fraction, Fraction]:
     """p and q of a report: of a support, a bit, or a response of the true value and another."""
     if isinstance(mechanism, FrequencyOracle | Rappor):
         return mechanism.p, mechanism.q
-    memo = mechanism.memo(0, [0], 0)
+    memo = mechanism.memo(0, 0)
     masses = mechanism.law(0, memo or b"", 1).values()
     return max(masses), min(masses)
 
@@ -57,44 +91,49 @@ def response_bytes(mechanism: Mechanism) -> int:
     return len(json.dumps(packed, separators=(",", ":")))
 
 
-def built(name: str, k: int, epsilon: str) -> Mechanism | None:
+def built(name: str, k: int, epsilon: str, options: Options = NO_OPTIONS) -> Mechanism | None:
     """The mechanism, if it serves the domain."""
     try:
-        mechanism = build(name, k, Decimal(epsilon))
+        mechanism = build(name, k, Decimal(epsilon), None, options)
     except ParameterError:
         return None
     return mechanism if mechanism.shape.cells <= MAX_CELLS else None
 
 
+def shown(name: str) -> Mapping[str, str]:
+    """The columns that say how large a mechanism is."""
+    return SHOWN.get(name, {"k": "k"})
+
+
 def rows(name: str) -> Iterator[tuple[str, ...]]:
-    """One row for each domain size and epsilon."""
-    for k in DOMAINS:
+    """One row for each size and epsilon."""
+    for k, options in SIZES.get(name, [(k, NO_OPTIONS) for k in DOMAINS]):
         for epsilon in EPSILONS:
-            mechanism = built(name, k, epsilon)
+            mechanism = built(name, k, epsilon, options)
             if mechanism is None:
                 yield (str(k), epsilon, *("–",) * 8)
-                continue
-            p, q = probabilities(mechanism)
-            at = 0.0 if mechanism.asks == "choice" else 0.5
-            classes = mechanism.classes
-            yield (
-                str(k),
-                epsilon,
-                number(p),
-                number(q),
-                number(mechanism.variance(at)),
-                f"{mechanism.shape.cells:,}",
-                str(response_bytes(mechanism)),
-                epsilon,
-                "no bound" if classes is None else number(classes * float(epsilon)),
-                f"{mechanism.fingerprint_bits:.1f}",
-            )
+            else:
+                size = (str(getattr(mechanism, each)) for each in shown(name).values())
+                yield (*size, epsilon, *figures(mechanism))
+
+
+def figures(mechanism: Mechanism) -> Iterator[str]:
+    """What one row has to say."""
+    yield from map(number, probabilities(mechanism))
+    yield number(mechanism.variance(0.5 if mechanism.asks in ("number", "counter") else 0.0))
+    yield f"{mechanism.shape.cells:,}"
+    yield str(response_bytes(mechanism))
+    classes, epsilon = mechanism.classes, mechanism.epsilon
+    yield str(epsilon)
+    yield "no bound" if classes is None else number(classes * float(epsilon))
+    yield f"{mechanism.fingerprint_bits:.1f}"
 
 
 def table(name: str) -> str:
     """All figures of one mechanism."""
     columns = (
-        "k", "epsilon", "p", "q", "n·Var", "cells", "bytes", "fixed answer", "changing", "bits",
+        *shown(name), "epsilon", "p", "q", "n·Var", "cells", "bytes", "fixed answer", "changing",
+        "bits",
     )  # fmt: skip
     aligned = ("right",) * len(columns)
     return tabulate(list(rows(name)), columns, "github", disable_numparse=True, colalign=aligned)
@@ -104,12 +143,10 @@ def overview() -> str:
     """What each mechanism is for, in one table."""
     found = []
     for name, cls in MECHANISMS.items():
-        served = [k for k in (2, 3, 1001, 4096) if built(name, k, "1")]
-        most = 4096 if 4096 in served else "less than 4096"
-        options = ", ".join(cls.options) or "–"
+        options = ", ".join(one for one in cls.options if one not in cls.given) or "–"
         rounds = "one or two" if cls.two_rounds else "one"
-        found.append((f"`{name}`", cls.asks, f"2 to {most}", rounds, options, cls.decoder))
-    columns = ("mechanism", "type", "k", "rounds", "options", "decoder")
+        found.append((f"`{name}`", ASKED[cls.asks], rounds, options, cls.decoder))
+    columns = ("mechanism", "for", "rounds", "options", "decoder")
     return tabulate(found, columns, "github", disable_numparse=True)
 
 

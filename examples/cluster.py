@@ -34,6 +34,8 @@ class Cluster:
     ----------
     survey : Path
         The survey with the analyst's key, as devices and collectors have it.
+    days : None
+        No survey of several days: its mechanism has no second round, so it cannot be sealed.
     replicas : list of Collector
         The two.
     floods : str
@@ -47,6 +49,7 @@ class Cluster:
         self._operator.mkdir()
         self._analyst.mkdir()
         self.survey = self._operator / "survey.toml"
+        self.days: Path | None = None
         self._crowd = min(CROWD, devices)
         self._shared = contextlib.ExitStack()
         self.replicas: list[Collector] = []

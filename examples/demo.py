@@ -23,12 +23,14 @@ from typing import TYPE_CHECKING
 import click
 
 from deniable.protocol.periods import period_at
+from deniable.protocol.question import Question
 from deniable.protocol.survey import Survey, load_survey
 
 sys.path.append(str(Path(__file__).resolve().parent))  # python -P leaves it out
 
+import days
 from commands import run
-from devices import Answers, answer_all, device_folder, people
+from devices import Answers, Arrived, answer_all, device_folder, people
 from embedded import Embedded
 from truth import beside_the_truth
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 QUIET_BEFORE_PERIOD_END = timedelta(minutes=4)
 LIMIT_IN_STANDARD_ERRORS = 6.0
+WORDS = Path(__file__).resolve().parent / "demo_words.txt"
 
 
 @dataclass(frozen=True)
@@ -121,12 +124,15 @@ def show(collector: Embedded | Cluster, rows: Sequence[Answers]) -> Outcome:
     """Let everybody answer, release, and print the estimates beside the truth."""
     survey = load_survey(collector.survey)
     wait_out_period_end(survey)
-    begin = time.monotonic()
+    begin, some = time.monotonic(), rows[: days.PEOPLE]
     with (
-        tempfile.TemporaryDirectory(prefix="deniable-devices-", dir=device_folder()) as devices,
+        tempfile.TemporaryDirectory(prefix="deniable-devices-", dir=device_folder()) as folder,
         collector.serving() as urls,
     ):
-        arrived = answer_all(rows, collector.survey, urls, Path(devices), collector.halfway)
+        arrived = answer_all(rows, collector.survey, urls, Path(folder), collector.halfway)
+        changing = Arrived()
+        if collector.days is not None:
+            changing = days.answer_all_days(some, collector.days, urls, Path(folder))
     expected = len(rows) * len(survey.questions)
     seconds = time.monotonic() - begin
     click.echo(f"{arrived.reports} of {expected} reports arrived in {seconds:.0f} s")
@@ -136,12 +142,20 @@ def show(collector: Embedded | Cluster, rows: Sequence[Answers]) -> Outcome:
     worst, counted = 0.0, True
     for name, question in survey.questions.items():
         place = collector.tallies(name)
-        printed = run("deniable", "estimate", name, "--from", place, "--format", "json")
-        estimate = json.loads(printed)
+        estimate = json.loads(run("deniable", *estimating(question, place), "--format", "json"))
         counted &= estimate["n"] == len(rows)
         worst = max(worst, beside_the_truth(question, estimate, rows))
+    if collector.days is not None:
+        counted &= days.counted(collector.tallies(days.QUESTION)) == changing.reports
+        worst = max(worst, days.beside_the_truth(collector.tallies(days.QUESTION), some))
     print_costs(survey)
     return Outcome(len(rows), expected, arrived.reports, counted, worst)
+
+
+def estimating(question: Question, place: Path) -> list[str | Path]:
+    """Return the command that estimates a question, of a text the words that it asks about."""
+    words: list[str | Path] = [] if question.text is None else ["--strings", WORDS]
+    return ["estimate", question.id, "--from", place, *words]
 
 
 def closing(survey: Survey) -> datetime:
@@ -161,8 +175,10 @@ def wait_out_period_end(survey: Survey) -> None:
 
 
 def print_costs(survey: Survey) -> None:
-    """Print how many users each question needs, and what a year of it costs."""
+    """Print how many users yes/no, choices and numbers need, and what a year of them costs."""
     for question in survey.questions.values():
+        if question.type not in ("boolean", "choice", "number"):
+            continue
         mechanism = question.mechanism
         flags = ["--epsilon", f"{question.epsilon}", "--values", str(mechanism.k)]
         flags += ["--mechanism", mechanism.name]

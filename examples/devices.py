@@ -8,9 +8,10 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from itertools import cycle, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import click
 
@@ -23,12 +24,24 @@ MEMORY = Path("/dev/shm")  # noqa: S108
 CHUNK = 50
 ATTEMPTS = 4
 
-Answers = dict[str, bool | str | int]
+Answers = dict[str, bool | str | int | list[str] | dict[str, str]]
+
+FORMS: Sequence[Callable[[str], str]] = (str, str.title, " {} ".format, str.upper)
+"""How people write the same word."""
+
+
+class Live(Protocol):
+    """Be one device: answer and send; return how many reports arrived, and at which attempt."""
+
+    def __call__(
+        self, survey: Survey, answers: Answers, store: Path, urls: Iterable[str]
+    ) -> tuple[int, int]: ...
 
 
 class Chunk(NamedTuple):
     """Some people whose devices one process is, one after the other."""
 
+    live: Live
     first: int
     rows: Sequence[Answers]
     survey: Path
@@ -43,21 +56,35 @@ class Arrived(NamedTuple):
     moved: int = 0
 
 
-_survey: Survey | None = None
+_loaded = cache(load_survey)
 
 
 def people(limit: int | None) -> list[Answers]:
     """Read the population: one row, one device."""
     with PEOPLE.open(newline="") as file:
-        rows: list[Answers] = [
-            {
-                "limitation": row["limitation"] == "1",
-                "health": row["health"],
-                "visits": int(row["visits"]),
-            }
-            for row in csv.DictReader(file)
+        read = islice(csv.DictReader(file), limit)
+        return [
+            answers(row["limitation"] == "1", row["health"], int(row["visits"]), number)
+            for number, row in enumerate(read)
         ]
-    return rows[:limit]
+
+
+def answers(limitation: bool, health: str, visits: int, number: int) -> Answers:
+    """Return what one person answers to every question of the demo's surveys."""
+    holds = {
+        "limited": limitation,
+        "in fair or poor health": health in ("fair", "poor"),
+        "saw a doctor": visits > 0,
+        "saw one five times": visits >= 5,
+    }
+    return {
+        "limitation": limitation,
+        "health": health,
+        "visits": visits,
+        "both": {"limitation": "yes" if limitation else "no", "health": health},
+        "conditions": [condition for condition, true in holds.items() if true],
+        "word": FORMS[number % len(FORMS)](health),
+    }
 
 
 def device_folder() -> Path | None:
@@ -71,10 +98,11 @@ def answer_all(
     urls: Sequence[str],
     folder: Path,
     halfway: Callable[[], None],
+    live: Live | None = None,
 ) -> Arrived:
     """Run every device, spread over the collectors; tell when half of them are done."""
     chunks = [
-        Chunk(start, rows[start : start + CHUNK], survey, urls, folder)
+        Chunk(live or be_device, start, rows[start : start + CHUNK], survey, urls, folder)
         for start in range(0, len(rows), CHUNK)
     ]
     reports = moved = 0
@@ -98,12 +126,12 @@ def _ignore_interrupts() -> None:
 
 def be_devices(chunk: Chunk) -> Arrived:
     """Let each person's device answer."""
-    global _survey
-    _survey = _survey or load_survey(chunk.survey)
+    survey = _loaded(chunk.survey)
     reports = moved = 0
     for number, answers in enumerate(chunk.rows, start=chunk.first):
         store = chunk.folder / f"device-{number}.db"
-        sent, attempts = be_device(_survey, answers, store, islice(cycle(chunk.urls), number, None))
+        urls = islice(cycle(chunk.urls), number, None)
+        sent, attempts = chunk.live(survey, answers, store, urls)
         reports += sent
         moved += attempts > 1
         for leftover in chunk.folder.glob(f"device-{number}.db*"):
@@ -126,8 +154,7 @@ def be_device(
             survey, url, store=store, consent="on", strict=True, _environ={}
         ) as client:  # other people's devices: this machine's environment is not theirs
             if attempt == 1:
-                for question, value in answers.items():
-                    client.record(question, value)
+                client.record_many({name: answers[name] for name in survey.questions})
             flushed = client.flush(force=True)
         sent += flushed.sent
         if not flushed.kept:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 from commands import Collector, run
+from days import write_survey
 
 HERE = Path(__file__).resolve().parent
 
@@ -17,12 +18,14 @@ class Embedded:
 
     def __init__(self, folder: Path) -> None:
         self.survey = HERE / "demo_survey.toml"
+        self.days: Path | None = write_survey(folder / "days.toml")
         self._store = folder / "collector.db"
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[list[str]]:
         """Take reports for a while, at these addresses."""
-        with Collector("--survey", self.survey, "--store", self._store).running() as collector:
+        surveys = [word for file in (self.survey, self.days) for word in ("--survey", str(file))]
+        with Collector(*surveys, "--store", self._store).running() as collector:
             yield [collector.url]
 
     def halfway(self) -> None:

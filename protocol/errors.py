@@ -4,7 +4,7 @@
 
     DeniableError
     ├── ParameterError (also ValueError)   a function argument or an option out of range
-    │   └── SurveyError                    a survey file; carries every problem found
+    │   └── SurveyError                    a file of many entries; carries every problem found
     ├── ReportError                        one report of a request; carries its code
     ├── DocumentError                      a tally or compiled survey that cannot be trusted
     ├── StoreError                         a database or key file that cannot be used
@@ -32,7 +32,7 @@ class ParameterError(DeniableError, ValueError):
 
 
 class SurveyError(ParameterError):
-    """A survey is not valid; ``problems`` holds every mistake, not only the first."""
+    """A survey or a list of strings is not valid; ``problems`` holds every mistake in it."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)

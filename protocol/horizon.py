@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
-from .periods import Period, midnight, period_at
+from .periods import Period, PeriodKind, midnight, period_at
 
 MAX_PERIODS = 1024
 MAX_CHANGES = 32
@@ -39,6 +39,14 @@ class Horizon:
         else:
             past = (period.start - first).days // (7 if period.kind == "week" else 1)
         return past + 1 if 0 <= past < self.periods else None
+
+    def last(self, kind: PeriodKind) -> Period:
+        """Return the last period, T."""
+        day, past = self.start, self.periods - 1
+        if kind == "month":
+            years, month = divmod(day.month - 1 + past, 12)
+            return period_at(kind, midnight(date(day.year + years, month + 1, 1)))
+        return period_at(kind, midnight(day + timedelta(days=past * (7 if kind == "week" else 1))))
 
     def document(self) -> dict[str, Any]:
         """Return the horizon as JSON."""

@@ -13,6 +13,9 @@ EPSILON_PLACES = 18
 """Decimal places an epsilon may have, so that thresholds are computed from its exact value."""
 
 MAX_K = 4096
+MAX_CHOICE = 200
+"""Characters of a choice, composed."""
+
 MAX_STEPS = MAX_K - 1
 """Of the grid of a number question."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import ParameterError
-from .normal import nfc
+from .normal import choice_form
 
 BETWEEN = " / "
 """Between the choices of a pair."""
@@ -64,13 +64,14 @@ def joint_symbol(name: str, parts: Sequence[Part], value: object) -> int:
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
         if len(value) != len(parts):
             raise ParameterError(wanted)
-        given = list(value)
+        given = [value[at] for at in range(len(parts))]
     else:
         raise ParameterError(wanted)
     symbol = 0
     for part, choice in zip(parts, given, strict=True):
-        if not isinstance(choice, str) or nfc(choice) not in part.choices:
+        form = choice_form(choice)
+        if form is None or form not in part.choices:
             shown = ", ".join(part.choices[:8]) + (", …" if len(part.choices) > 8 else "")
             raise ParameterError(f"{name}: {part.name} must be one of its choices: {shown}")
-        symbol = symbol * len(part.choices) + part.choices.index(nfc(choice))
+        symbol = symbol * len(part.choices) + part.choices.index(form)
     return symbol

@@ -21,8 +21,9 @@ from .draws import DERIVATION
 from .errors import ParameterError, ReportError
 from .exact import canonical
 from .horizon import Horizon
-from .mechanisms import Mechanism
-from .normal import nfc
+from .mechanisms import Mechanism, Options
+from .mechanisms.dyadic import Dyadic
+from .normal import choice_form
 from .parts import Part, joint_symbol
 from .periods import Period, PeriodKind, midnight
 from .ranges import Range
@@ -125,6 +126,11 @@ class Question:
         """
         return (False, True) if self.type == "boolean" else self.choices
 
+    @property
+    def given(self) -> Options:
+        """The options of a mechanism that the question decides."""
+        return given_options(self.max_items, self.text, self.horizon)
+
     def encode(self, value: object) -> int:
         """Return the symbol of an answer; a number outside the range is clipped to it.
 
@@ -145,7 +151,7 @@ class Question:
             return joint_symbol(self.id, self.parts, value)
         if self.type == "set":
             return self._mask(value)
-        symbol = self._symbols.get(nfc(value)) if isinstance(value, str) else None
+        symbol = self._symbol(value)
         if symbol is None:
             raise ParameterError(f"{self.id}: the value must be one of its choices: {self._shown}")
         return symbol
@@ -156,13 +162,17 @@ class Question:
             raise ParameterError(f"{self.id}: the value must be a list or set of its choices")
         mask = 0
         for count, item in enumerate(value):
-            symbol = self._symbols.get(nfc(item)) if isinstance(item, str) else None
+            symbol = self._symbol(item)
             if symbol is None or count == MAX_ENTRIES:
                 raise ParameterError(
                     f"{self.id}: every entry must be one of its choices: {self._shown}"
                 )
             mask |= 1 << symbol
         return mask
+
+    def _symbol(self, value: object) -> int | None:
+        form = choice_form(value)
+        return None if form is None else self._symbols.get(form)
 
     @property
     def _shown(self) -> str:
@@ -199,6 +209,21 @@ class Question:
         if counts is not None and response.out.bit_count() not in counts:
             expected = f"{counts.start} to {counts.stop - 1} bits set, as devices' have"
             raise ReportError("bad_response", f"response must have {expected}")
+        return response
+
+    def unpack_in(self, period: Period, wire: object) -> Response:
+        """Return what :meth:`unpack` does, if devices of its level report in ``period``.
+
+        Raises
+        ------
+        ReportError
+            ``bad_response``, also if the question has a horizon in which they report in others.
+        """
+        response = self.unpack(wire)
+        t = None if self.horizon is None else self.horizon.index(period)
+        mechanism = self.mechanism
+        if t is not None and isinstance(mechanism, Dyadic) and not mechanism.due(response.row, t):
+            raise ReportError("bad_response", "response must be of a level that reports then")
         return response
 
     @cached_property
@@ -279,6 +304,20 @@ class Question:
         if period.kind == "once":
             return midnight(self.expires + timedelta(days=1))
         return period.end + timedelta(days=self.grace)
+
+
+def given_options(items: int | None, form: TextForm | None, horizon: Horizon | None) -> Options:
+    """Return the options of a mechanism that a question with these fields decides."""
+    given: dict[str, int] = {}
+    if items is not None:
+        given["items"] = items
+    if form is not None:
+        given |= {"letters": len(form.alphabet), "length": form.max_length}
+    if horizon is not None:
+        given["periods"] = horizon.periods
+        if horizon.changes is not None:
+            given["changes"] = horizon.changes
+    return given
 
 
 def mechanism_document(mechanism: Mechanism) -> dict[str, Any]:

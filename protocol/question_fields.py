@@ -20,6 +20,7 @@ from .limits import (
     EPSILON_MAX,
     EPSILON_MIN,
     MAX_CELLS,
+    MAX_CHOICE,
     MAX_GRACE_DAYS,
     MAX_K,
     MAX_NUMBER,
@@ -31,7 +32,7 @@ from .mechanisms.base import Asks
 from .parts import Part, joint_choices
 from .periods import KINDS, PeriodKind
 from .problems import Problem
-from .question import Question, QuestionType, Value, mechanism_document
+from .question import Question, QuestionType, Value, given_options, mechanism_document
 from .ranges import Range
 from .text_form import OTHER, TextForm
 from .type_fields import read_horizon, read_max_items, read_parts, read_text_form
@@ -91,7 +92,7 @@ def read_question(
     horizon = read_horizon(fields, kind, period)
     k = len(choices) if interval is None else interval.steps + 1
     asks = _asks(kind, horizon)
-    given = _given(items, form, horizon)
+    given = given_options(items, form, horizon)
     asked = Question(
         survey=survey,
         id=key,
@@ -142,23 +143,9 @@ def _asks(kind: QuestionType, horizon: Horizon | None) -> Asks:
     return "choice"
 
 
-def _given(items: int | None, form: TextForm | None, horizon: Horizon | None) -> Options:
-    """Return the options of a mechanism that the question decides."""
-    given: dict[str, int] = {}
-    if items is not None:
-        given["items"] = items
-    if form is not None:
-        given |= {"letters": len(form.alphabet), "length": form.max_length}
-    if horizon is not None:
-        given["periods"] = horizon.periods
-        if horizon.changes is not None:
-            given["changes"] = horizon.changes
-    return given
-
-
 def _choices(fields: Fields, kind: QuestionType, parts: tuple[Part, ...]) -> tuple[str, ...]:
     if kind in ("choice", "set"):
-        return fields.texts("choices", 2, MAX_K, limit=200)
+        return fields.texts("choices", 2, MAX_K, limit=MAX_CHOICE)
     if kind == "joint" and parts:
         return joint_choices(parts)
     if fields.raw("choices") not in (None, []):

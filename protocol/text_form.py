@@ -3,6 +3,12 @@
 What must never change: which number a text has. It is what the device hashes, and another one
 after an upgrade would be another permanent response. A text that does not fit has the number 0,
 like every other one that does not: a device that kept silent would tell that it does not fit.
+
+Normal forms and case folding come with the platform, and Unicode promises never to change them
+for characters it has. One that it has not yet, on a device whose platform is older, stays as it
+is there, and so does a text with it: no letter of an alphabet, hence no text that fits. Only if a
+later character folds to letters of the alphabet does such a text, after an upgrade of the
+platform, get another number; that is as if the answer had changed.
 """
 
 from __future__ import annotations
@@ -18,7 +24,13 @@ OTHER = 0
 """The number of every text that does not fit, the empty one included."""
 
 _EXPANSION = 18
-"""No character becomes more than 18 in any normal form of Unicode."""
+"""No character is more than 18 in any normal form of Unicode, and none vanishes.
+
+So n normalised characters have been 18 n at most, but for spaces around them.
+"""
+
+_SPACES = 64
+"""So many of those, and two for each letter, are looked at."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +101,7 @@ class TextForm:
 
     def code(self, text: str) -> int | None:
         """Return the number of a text that fits, or None."""
-        if len(text) > _EXPANSION * self.max_length + 2 * self.max_length + 64:
+        if len(text) > (_EXPANSION + 2) * self.max_length + _SPACES:
             return None
         letters = self.normalised(text)
         if not 0 < len(letters) <= self.max_length:

@@ -77,7 +77,9 @@ def some_response(question: Question, rng: random.Random | None = None) -> Respo
     """A response of a question's shape: any symbol, or bits as a device would draw them."""
     shape = question.mechanism.shape
     draw = rng or random.Random(1)
-    row = draw.randrange(shape.rows)
+    row = 0 if question.horizon else draw.randrange(shape.rows)  # of a horizon, due in each period
+    if shape.weight is not None:
+        return Response(sum(1 << bit for bit in draw.sample(range(shape.width), shape.weight)), row)
     if shape.kind == "symbol":
         return Response(draw.randrange(shape.width), row)
     q = float(cast("FrequencyOracle", question.mechanism).q)

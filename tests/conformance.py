@@ -16,9 +16,12 @@ from itertools import combinations_with_replacement, product
 from typing import TypeVar
 
 from enumeration import exp_between
+from instances import answers, asked, domain, hash_row, truth
 
 from deniable.protocol.mechanisms import FrequencyOracle, Law, Mechanism, Scale
+from deniable.protocol.mechanisms.dyadic import Dyadic
 from deniable.protocol.mechanisms.rappor import Rappor
+from deniable.protocol.mechanisms.sketch import Sketch
 from deniable.protocol.proofs.branches import outcomes
 from deniable.protocol.response import Response
 
@@ -44,7 +47,7 @@ def memo(mechanism: Mechanism, setup: int, value: int) -> bytes:
 @lru_cache(maxsize=64)
 def laws(mechanism: Mechanism, setup: int, rounds: int) -> list[Law]:
     """Return the stated output distribution of each value."""
-    return [mechanism.law(setup, memo(mechanism, setup, v), rounds) for v in range(mechanism.k)]
+    return [mechanism.law(setup, memo(mechanism, setup, v), rounds) for v in domain(mechanism)]
 
 
 def realised(given: Sequence[Law]) -> Fraction:
@@ -101,7 +104,7 @@ def check_estimates(mechanism: Mechanism) -> None:
     elif isinstance(mechanism, Scale):
         check_scores(mechanism)
     else:
-        assert mechanism.decoder in {"bloom"}, "has a check of its own"
+        assert mechanism.decoder in {"bloom", "tree"}, "has a check of its own"
 
 
 def check_marginals(mechanism: FrequencyOracle) -> None:
@@ -109,22 +112,43 @@ def check_marginals(mechanism: FrequencyOracle) -> None:
     assert mechanism.p > mechanism.q
     given = reports(mechanism)
     moved = [
-        abs(mechanism.supports(asked, y) - mechanism.q) / (mechanism.p - mechanism.q)
+        abs(mechanism.supports(symbol, y) - mechanism.q) / (mechanism.p - mechanism.q)
         for _, each in given
-        for asked, y in product(range(mechanism.k), each[0])
-        if mechanism.covers(asked, y)
+        for symbol, y in product(asked(mechanism), each[0])
+        if mechanism.covers(symbol, y)
     ]
     assert mechanism.leverage == max(moved) / mechanism.coverage
-    for value, asked in product(range(mechanism.k), repeat=2):
-        chances = [
-            (weight * mass, response)
-            for weight, each in given
-            for response, mass in each[value].items()
-        ]
-        covered = sum(mass for mass, y in chances if mechanism.covers(asked, y))
-        found = sum(mass for mass, y in chances if mechanism.supports(asked, y))
-        assert covered == mechanism.coverage
-        assert found == covered * (mechanism.p if asked == value else mechanism.q)
+    for value, symbol in product(domain(mechanism), asked(mechanism)):
+        told = _told(mechanism, given, value, symbol)
+        assert sum(covered for covered, _, _ in told) == mechanism.coverage
+        for covered, found, true in told:
+            assert found == true * mechanism.p + (covered - true) * _other(mechanism)
+
+
+def _told(
+    mechanism: FrequencyOracle,
+    given: Sequence[tuple[Fraction, list[Law]]],
+    value: int,
+    symbol: int,
+) -> list[tuple[Fraction, Fraction, Fraction]]:
+    """Return of each hash row P(a report covers a symbol, .. and supports it, .. and is of it)."""
+    rows: dict[int, list[Fraction]] = {}
+    for setup, (weight, each) in zip(setups(mechanism), given, strict=True):
+        sums = rows.setdefault(hash_row(mechanism, setup), [Fraction(0)] * 3)
+        for y, mass in each[value].items():
+            if mechanism.covers(symbol, y):
+                sums[0] += weight * mass
+                sums[1] += weight * mass * mechanism.supports(symbol, y)
+                sums[2] += weight * mass * truth(mechanism, setup, value, symbol)
+    return [(covered, found, true) for covered, found, true in rows.values()]
+
+
+def _other(mechanism: FrequencyOracle) -> Fraction:
+    """Return P(a report supports a symbol it is not made of), collisions of texts left out."""
+    if not isinstance(mechanism, Sketch):
+        return mechanism.q
+    collision = Fraction(1, mechanism.k)
+    return (mechanism.q - collision * mechanism.p) / (1 - collision)
 
 
 def check_joint(mechanism: FrequencyOracle) -> None:
@@ -132,15 +156,16 @@ def check_joint(mechanism: FrequencyOracle) -> None:
     if mechanism.joint is None:
         return
     given = reports(mechanism)
-    for value, one, two in product(range(mechanism.k), repeat=3):
-        if one != two:
+    for value, one, two in product(domain(mechanism), asked(mechanism), asked(mechanism)):
+        true = [truth(mechanism, 0, value, symbol) for symbol in (one, two)]
+        if one != two and set(true) <= {0, 1}:
             found = sum(
                 weight * mass
                 for weight, each in given
                 for y, mass in each[value].items()
                 if mechanism.supports(one, y) and mechanism.supports(two, y)
             )
-            assert found == mechanism.joint[0 if value in (one, two) else 1]
+            assert found == mechanism.joint[0 if any(true) else 1]
 
 
 def check_scores(mechanism: Scale) -> None:
@@ -162,7 +187,7 @@ def check_scores(mechanism: Scale) -> None:
 
 def check_draws(mechanism: Mechanism) -> None:
     """The code that draws has exactly the stated distribution, in both rounds."""
-    pairs = product(setups(mechanism), range(mechanism.k))
+    pairs = product(setups(mechanism), domain(mechanism))
     first: dict[tuple[int, bytes], Law] = {}
     for setup, key in dict.fromkeys((s, memo(mechanism, s, value)) for s, value in pairs):
         first[setup, key] = outcomes(partial(mechanism.permanent, setup, key))
@@ -235,11 +260,12 @@ def check_lifetime(mechanism: Mechanism) -> None:
     """No more memo keys than ``classes`` says, and no more entropy than ``fingerprint_bits``."""
     mean: dict[Response, Fraction] = {}
     for setup, weight in setups(mechanism).items():
-        keys = {memo(mechanism, setup, value) for value in range(mechanism.k)}
-        assert mechanism.classes is None or len(keys) <= mechanism.classes
+        keys = {memo(mechanism, setup, value) for value in domain(mechanism)}
+        if mechanism.classes is not None and not isinstance(mechanism, Dyadic):
+            assert len(keys) <= mechanism.classes
         for law in laws(mechanism, setup, 1):
             for y, mass in law.items():
-                mean[y] = mean.get(y, Fraction(0)) + weight * mass / mechanism.k
+                mean[y] = mean.get(y, Fraction(0)) + weight * mass / len(domain(mechanism))
     entropy = -sum(float(mass) * math.log2(mass) for mass in mean.values())
     assert entropy <= mechanism.fingerprint_bits + 1e-12
 
@@ -253,8 +279,8 @@ def check_histories(mechanism: Mechanism) -> None:
     most = exp_between(2 * Fraction(mechanism.epsilon))[0]
     ratios, distinct = [Fraction(1)], True
     for setup in setups(mechanism):
-        keys = [memo(mechanism, setup, value) for value in range(mechanism.k)]
-        distinct = distinct and len(set(keys)) == mechanism.k
+        keys = [memo(mechanism, setup, value) for value in domain(mechanism)]
+        distinct = distinct and len(set(keys)) == len(keys)
         given = laws(mechanism, setup, 1)
         for law in given:
             ratios += [
@@ -265,7 +291,10 @@ def check_histories(mechanism: Mechanism) -> None:
 
 
 def check_losses(mechanism: Mechanism) -> None:
-    """Odds of two values move by E, 1 or 1/E only, no more often than ``losses`` says."""
+    """Odds of two values move by E, 1 or 1/E only, no more often than ``losses`` says.
+
+    A set with too many items is answered as one drawn from it, which tells less.
+    """
     if mechanism.losses is None:
         return
     gain, loss = mechanism.losses
@@ -273,7 +302,8 @@ def check_losses(mechanism: Mechanism) -> None:
     assert gain + loss <= 1
     assert gain / loss <= exp_between(Fraction(mechanism.epsilon))[0]
     for setup in setups(mechanism):
-        given, whole = whole_numbers(dict(enumerate(laws(mechanism, setup, 1))))
+        every = dict(enumerate(laws(mechanism, setup, 1)))
+        given, whole = whole_numbers({value: every[value] for value in answers(mechanism)})
         for one, two in product(given.values(), repeat=2):
             speaks = dict.fromkeys((Fraction(1), gain / loss, loss / gain), Fraction(0))
             for (mass, other), outputs in Counter((one[y], two.get(y)) for y in one).items():
@@ -292,11 +322,16 @@ def check_chains(mechanism: Mechanism) -> None:
     p2, q2 = mechanism.second
     r = p2 / q2
     given = [laws(mechanism, setup, 1) for setup in setups(mechanism)]
-    again = {s: outcomes(partial(mechanism.instant, s)) for s in given[0][0]}
-    assert realised(list(again.values())) == r**mechanism.flips
+    again = [
+        {s: outcomes(partial(mechanism.instant, s)) for s in outputs}
+        for outputs in {frozenset(each[0]) for each in given}
+    ]
+    assert {realised(list(each.values())) for each in again} == {r**mechanism.flips}
     for reports in (1, 2):
         found = max(
-            _ratio(each, again, reports) for each in given if each[0].keys() == again.keys()
+            _ratio(each, chances, reports)
+            for each, chances in product(given, again)
+            if each[0].keys() == chances.keys()
         )
         assert found == math.prod(
             ((a * r**reports + 1 - a) / (b * r**reports + 1 - b) for a, b in mechanism.chains),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
@@ -77,6 +78,12 @@ def test_how_large_a_fingerprint_is(row: str, whole: Any) -> None:
         shown[2].replace(" ", "")
     )
     assert math.isclose(devices, 2**bits, rel_tol=0.05) or devices == 10**10 < 2**bits
+
+
+def test_how_many_levels_a_horizon_has() -> None:
+    horizon = {"start": date(2026, 11, 30), "periods": 30, "changes": 2}
+    mechanism = asked(horizon=horizon).questions["question_000"].mechanism
+    assert f"for 30 periods that parts devices into {mechanism.levels}, and" in PAGE
 
 
 def test_what_a_stolen_store_gives_away() -> None:

@@ -60,7 +60,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     survey = (ROOT / "examples" / "demo_survey.toml").read_text("utf-8")
     (folder / "survey.toml").write_text(survey, "utf-8")
     newer = survey.replace("version = 1", "version = 2").replace(
-        "max_epsilon = 6", "max_epsilon = 20"
+        "max_epsilon = 14", "max_epsilon = 40"
     )
     (folder / "newer.toml").write_text(newer, "utf-8")
     (folder / "truth.csv").write_text("limitation,visits\ntrue,3\nfalse,1\n", "utf-8")

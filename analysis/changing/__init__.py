@@ -1,1 +1,1 @@
-"""Answers that change, with one epsilon for all periods: what is estimated for each."""
+"""Answers that change under one epsilon: from the tallies of all periods to each of them."""

@@ -10,6 +10,7 @@ import click
 
 from ..pooling import POOLS
 from ..query import estimate
+from ..texts.strings import read_strings
 from . import options
 
 
@@ -34,6 +35,7 @@ from . import options
     help="Of a number, where the mechanism tells the distribution; otherwise 0.05, 0.25, 0.5, "
     "0.75 and 0.95.",
 )
+@options.strings
 @click.option(
     "--shuffle-delta",
     type=options.NUMBER,
@@ -55,6 +57,7 @@ def command(
     every: bool,
     pool: str | None,
     quantiles: tuple[Decimal, ...] | None,
+    strings: str | None,
     shuffle_delta: Decimal | None,
     confidence: Decimal,
     simultaneous: bool,
@@ -65,9 +68,9 @@ def command(
     """Estimate how many devices answer what to QUESTION, or the mean of a number.
 
     A yes/no question gives one estimate, of true; a number its mean and, unless its mechanism
-    is 1bitmean, quantiles and a distribution in the question's own units. Several periods are
-    listed rather than pooled: the noise of memoized answers is the same in each, and does not
-    average out.
+    is 1bitmean, quantiles and a distribution in the question's own units; a text question one
+    estimate for each of the --strings. Several periods are listed rather than pooled: the noise
+    of memoized answers is the same in each, and does not average out.
 
     Warns where a period looks as if reports were fake or broken, or changed abruptly; that
     changes no number.
@@ -87,6 +90,7 @@ def command(
         post_process=post_process,
         pool=pool,
         quantiles=quantiles,
+        strings=None if strings is None else read_strings(strings),
         shuffle_delta=shuffle_delta,
     )
     if form != "json":

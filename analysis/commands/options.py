@@ -170,6 +170,13 @@ question_version = click.option(
     help="Of the question; otherwise the newest that is released.",
 )
 
+strings = click.option(
+    "--strings",
+    type=click.Path(allow_dash=True),
+    metavar="FILE",
+    help="Of a text question: the strings to estimate, one a line in UTF-8; - is standard input.",
+)
+
 
 def _plottable(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
     """Refuse a picture that could not be drawn before anything is computed for it."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from ..texts.strings import read_strings
 from ..trends import trend
 from . import options
 
@@ -20,6 +21,7 @@ from . import options
 @options.question_version
 @click.option("--value", metavar="V", help="One answer; otherwise all.")
 @click.option("--last", type=options.WHOLE, metavar="N", help="The last N released periods.")
+@options.strings
 @options.confidence
 @options.plot
 @options.form
@@ -31,6 +33,7 @@ def command(
     question_version: int | None,
     value: str | None,
     last: int | None,
+    strings: str | None,
     confidence: Decimal,
     plot: Path | None,
     form: str,
@@ -49,6 +52,7 @@ def command(
         segment=segment,
         value=value,
         last=last,
+        strings=None if strings is None else read_strings(strings),
         confidence=confidence,
     )
     options.draw(result, plot)

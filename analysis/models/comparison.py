@@ -10,11 +10,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import SupportsIndex
 
+from deniable.protocol.errors import ParameterError
 from deniable.protocol.limits import EPSILON_MAX
-from deniable.protocol.mechanisms import NO_OPTIONS, Mechanism, Options
+from deniable.protocol.mechanisms import MECHANISMS, NO_OPTIONS, Mechanism, Options
+from deniable.protocol.mechanisms.privset import PrivSet
 
 from .. import inputs
 from ..deltas import delta_caveats
+from ..domains import over
 from ..estimators import FAKE_SHARE, fake_bias
 from ..figures import counted
 from ..inputs import Number
@@ -90,6 +93,11 @@ def compare(
         If a parameter is out of range.
     """
     question = asked(values, mechanism, options)
+    if mechanism in MECHANISMS and MECHANISMS[mechanism].asks in ("trajectory", "counter"):
+        raise ParameterError(
+            "mechanism must be one whose epsilon is of one period, for which models are compared; "
+            f"that of {mechanism} is of all periods together"
+        )
     within = Fraction(inputs.between("margin", margin, "1e-9", "1"))
     wanted = precision(confidence=confidence, sigmas=sigmas, fixed_population=True)
     models = _Models(
@@ -105,12 +113,13 @@ def compare(
         epsilon=models.epsilon,
         delta=models.delta,
         devices=models.devices,
-        values=question.k,
+        values=models.mechanism.k,
         mechanism=models.mechanism.described(),
+        domain=over(models.mechanism),
         margin=float(within),
         standard_errors=float(wanted.z),
         confidence=None if wanted.confidence is None else float(wanted.confidence),
-        sensitivity=sensitivity(models.mechanism.asks, histogram=models.histogram),
+        sensitivity=sensitivity(models.mechanism.asks, models.changed),
         models=tuple(models.rows()),
         caveats=tuple(models.caveats()),
     )
@@ -143,9 +152,14 @@ class _Models:
         return self.question.at(self._local_epsilon(lambda _: self.hiding) or self.epsilon)
 
     @property
-    def histogram(self) -> bool:
-        """Whether one answer changes two counts."""
-        return self.mechanism.asks == "choice" and self.question.k > 2
+    def changed(self) -> int:
+        """How many counts one answer in place of another changes at most: of sets all items."""
+        mechanism = self.mechanism
+        if isinstance(mechanism, PrivSet):
+            return min(2 * mechanism.items, mechanism.k)
+        if mechanism.asks == "choice":
+            return 2 if mechanism.k > 2 else 1
+        return 2 if mechanism.asks == "text" else 1
 
     def caveats(self) -> Iterator[str]:
         yield from delta_caveats(self.delta, self.devices)
@@ -194,12 +208,12 @@ class _Models:
         )
 
     def _laplace(self) -> Model:
-        deviation = laplace_deviation(float(self.epsilon), 2 if self.histogram else 1)
+        deviation = laplace_deviation(float(self.epsilon), self.changed)
         cap = advantage_cap(float(self.epsilon))
         return self._central("central Laplace", "Laplace noise on each count", deviation, 0.0, cap)
 
     def _gaussian(self) -> Model:
-        distance = math.sqrt(2) if self.histogram else 1.0
+        distance = math.sqrt(self.changed)
         sigma = analytic_sigma(float(self.epsilon), self.delta, distance)
         cap = gaussian_advantage(distance / sigma)
         noise = "Gaussian noise on each count"

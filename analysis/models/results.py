@@ -24,21 +24,23 @@ CURATOR = (
 )
 
 
-def sensitivity(asks: str, *, histogram: bool) -> str:
+def sensitivity(asks: str, changed: int) -> str:
     """Say what one answer changes, which decides how much noise a trusted collector adds.
 
     Parameters
     ----------
-    asks : "choice" or "number"
-    histogram : bool
-        Whether it changes two counts.
+    asks : "choice", "number", "set" or "text"
+    changed : int
+        How many counts at most.
     """
-    if histogram:
+    if changed > 1:
+        many = "two" if changed == 2 else f"at most {changed}"
+        counts = f"{many} counts of {'items' if asks == 'set' else 'the histogram'}"
         return (
-            "One answer changes two counts of the histogram by 1: the scale of Laplace noise "
-            "is 2/epsilon in each count, and sigma is for a distance of sqrt(2)."
+            f"One answer changes {counts} by 1: the scale of Laplace noise is {changed}/epsilon in "
+            f"each count, and sigma is for a distance of sqrt({changed})."
         )
-    what = "the count" if asks == "choice" else "the sum, scaled to 0..1,"
+    what = "the sum, scaled to 0..1," if asks == "number" else "the count"
     return f"One answer changes {what} by at most 1: the scale of Laplace noise is 1/epsilon."
 
 
@@ -96,6 +98,8 @@ class Comparison:
     devices, values : int
     mechanism : str
         Of the local model.
+    domain : str
+        What it is over, in words.
     margin, standard_errors : float
         For which users were counted: so many standard errors.
     confidence : float or None
@@ -111,6 +115,7 @@ class Comparison:
     devices: int
     values: int
     mechanism: str
+    domain: str
     margin: float
     standard_errors: float
     confidence: float | None
@@ -164,7 +169,7 @@ class Comparison:
         ]
         title = (
             f"Epsilon {canonical(self.epsilon)} of one device in one period, "
-            f"{counted(self.devices, 'device')}, {self.values} values"
+            f"{counted(self.devices, 'device')}, {self.domain}"
         )
         return (Section(title, columns, rows, tuple(self._notes())),)
 

@@ -10,7 +10,14 @@ from typing import SupportsIndex
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.exact import canonical
 from deniable.protocol.limits import EPSILON_MIN, MAX_K
-from deniable.protocol.mechanisms import NO_OPTIONS, Mechanism, Options, build, choose
+from deniable.protocol.mechanisms import (
+    MECHANISMS,
+    NO_OPTIONS,
+    Mechanism,
+    Options,
+    build,
+    choose,
+)
 from deniable.protocol.mechanisms.base import Asks
 
 from .. import inputs
@@ -30,11 +37,14 @@ class Asked:
         Of the mechanism; ``auto`` is chosen anew for each epsilon.
     k : int
     options : mapping of str to int
-    asks : "choice" or "number"
+    asks : str
+        Which questions it is of, see :data:`deniable.protocol.mechanisms.Asks`.
     linkable : bool
         Whether the author accepts that reports may recognise a device.
     first : Fraction or None
         epsilon_first as a share of epsilon; None without a second round.
+    given : mapping of str to int
+        The options that the question itself decides.
     """
 
     name: str
@@ -43,6 +53,7 @@ class Asked:
     asks: Asks = "choice"
     linkable: bool = False
     first: Fraction | None = None
+    given: Options = field(default_factory=lambda: NO_OPTIONS)
 
     def at(self, epsilon: Decimal) -> Mechanism:
         """Return the mechanism of an epsilon.
@@ -54,10 +65,20 @@ class Asked:
         """
         first = self.first_of(epsilon)
         if self.name != "auto":
-            return build(self.name, self.k, epsilon, first, self.options)
+            return build(self.name, self.k, epsilon, first, {**self.options, **self._given})
         if self.options:
             raise ParameterError("options are of a mechanism: name one, other than auto")
-        return choose(self.k, epsilon, first, asks=self.asks, linkable=self.linkable)
+        return choose(
+            self.k, epsilon, first, asks=self.asks, linkable=self.linkable, given=self.given
+        )
+
+    @property
+    def _given(self) -> Options:
+        """Those of the given options that the named mechanism has."""
+        if self.name not in MECHANISMS:
+            return NO_OPTIONS
+        needed = MECHANISMS[self.name].given
+        return {name: value for name, value in self.given.items() if name in needed}
 
     def first_of(self, epsilon: Decimal) -> Decimal | None:
         """Return epsilon_first, rounded down."""

@@ -41,15 +41,16 @@ class Draft:
     def asked(self, question: Question) -> Asked:
         """Return a question as its author left it, its epsilon open again."""
         raw = self.document["questions"][question.id].get("mechanism", "auto")
-        given = {key: value for key, value in raw.items() if key != "name"} if _table(raw) else {}
+        own = {key: value for key, value in raw.items() if key != "name"} if _table(raw) else {}
         first = question.epsilon_first
         return Asked(
             name=raw["name"] if _table(raw) else raw,
             k=question.mechanism.k,
-            options=given or NO_OPTIONS,
+            options=own or NO_OPTIONS,
             asks=question.mechanism.asks,
             linkable=self.survey.linkable,
             first=None if first is None else Fraction(first) / Fraction(question.epsilon),
+            given=question.given,
         )
 
     def problems(self, lines: Iterable[str]) -> tuple[Problem, ...]:
@@ -127,7 +128,8 @@ def _changes(question: Question, mechanism: Mechanism, crowd: int) -> Iterator[s
     first = mechanism.epsilon_first
     if (mechanism.epsilon, first) != (question.epsilon, question.epsilon_first):
         yield f"version = {question.version + 1}"
-        yield f"epsilon = {canonical(mechanism.epsilon)}  # of all reports about one answer"
+        of = "about one answer" if question.horizon is None else "of all periods together"
+        yield f"epsilon = {canonical(mechanism.epsilon)}  # of all reports {of}"
         if first is not None:
             yield f"epsilon_first = {canonical(first)}  # of one report"
     if crowd > question.min_crowd:

@@ -13,10 +13,11 @@ from typing import Any, ClassVar
 
 from deniable.protocol.exact import canonical
 
+from ..domains import one_estimate
 from ..figures import counted
 from ..render import Record, Section
 from . import proposals
-from .proposals import Proposal, estimated
+from .proposals import Proposal
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class MarginPlan:
 
     def _notes(self) -> Iterator[str]:
         yield f"{self.assumption[0].upper()}{self.assumption[1:]}."
-        what = estimated(self.proposal.mechanism)
+        what = one_estimate(self.proposal.mechanism.asks)
         yield (
             f"The variance of {what} is {self.variance_per_device:.6g} / devices, its standard "
             f"error {self.standard_error:.4g}; without any noise the margin would be "

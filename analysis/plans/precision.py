@@ -10,6 +10,7 @@ from fractions import Fraction
 from deniable.protocol.mechanisms import FrequencyOracle, Mechanism
 
 from .. import inputs
+from ..domains import collisions, estimated, is_mean, over, reporting
 from ..estimators import Level
 from ..figures import counted
 from ..inputs import Number
@@ -77,12 +78,11 @@ class Precision:
             The mechanism's name as it was asked for, which may be ``auto``.
         """
         _, at = self.variance(mechanism)
-        number = mechanism.asks == "number"
-        what = "mean, as a share of its range" if number else "frequency"
+        what = estimated(mechanism)
         level = f"margin = {float(self.z):g} standard errors of one estimated {what}"
         if self.confidence is not None:
             level += f", {100 * float(self.confidence):g} % two-sided"
-        where = f"at {'place' if number else 'frequency'} {float(at):.6g}"
+        where = f"at {'place' if is_mean(mechanism.asks) else 'frequency'} {float(at):.6g}"
         which = f"the worst case, {where}" if self.frequency is None else where
         who = (
             "a fixed population, only the noise varies"
@@ -90,10 +90,13 @@ class Precision:
             else "independently sampled users"
         )
         chosen = ", as auto chooses" if asked == "auto" else ""
-        exact = "" if mechanism.automatic else " (approximate, as if hashing were ideal)"
+        shared = collisions(mechanism)
+        ideal = not mechanism.automatic and not shared
+        exact = " (approximate, as if hashing were ideal)" if ideal else ""
+        left_out = f"; {shared}" if shared else ""
         return (
-            f"{level}; variance {which}{exact}; {who}, each reporting once; "
-            f"{mechanism.described()} over {mechanism.k} values{chosen}"
+            f"{level}; variance {which}{exact}; {who}, each reporting {reporting(mechanism)}; "
+            f"{mechanism.described()} {over(mechanism)}{chosen}{left_out}"
         )
 
 

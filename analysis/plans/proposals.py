@@ -14,11 +14,12 @@ from deniable.protocol.exact import canonical
 from deniable.protocol.limits import EPSILON_MAX, EPSILON_MIN
 from deniable.protocol.mechanisms import Mechanism
 
+from ..domains import epsilon_unit, one_estimate
 from ..estimators import FAKE_SHARE, fake_bias
 from ..figures import at_most, percent_at_most, power_at_most
 from ..reading import NO_GUARANTEE, Reading, read
 from ..render import Record
-from ..results import EPSILON_UNIT, FIRST_UNIT
+from ..results import FIRST_UNIT
 
 _NEARLY_ALWAYS = 0.999
 
@@ -67,16 +68,22 @@ class Proposal:
         """Return the record, the units of its epsilons, and what the permanent one means."""
         first = {} if self.epsilon_first is None else {"epsilon_first_unit": FIRST_UNIT}
         reading = self.reading.document()
-        return {**self.record(), "epsilon_unit": EPSILON_UNIT, **first, "reading": reading}
+        return {
+            **self.record(),
+            "epsilon_unit": epsilon_unit(self.mechanism),
+            **first,
+            "reading": reading,
+        }
 
     def notes(self) -> Iterator[str]:
         """Say what the epsilons are of, what they mean, and what fakes could do."""
         first = self.epsilon_first
         one = "" if first is None else f"; {canonical(first)} {FIRST_UNIT}"
-        yield f"Epsilon {canonical(self.epsilon)} {EPSILON_UNIT}{one}."
+        yield f"Epsilon {canonical(self.epsilon)} {epsilon_unit(self.mechanism)}{one}."
         yield meaning(self.reading)
+        what = one_estimate(self.mechanism.asks)
         yield (
-            f"{100 * FAKE_SHARE:g} % fake devices could move {estimated(self.mechanism)} by "
+            f"{100 * FAKE_SHARE:g} % fake devices could move {what} by "
             f"{at_most(self.fake_bias, 2)} at most, however many devices there are."
         )
 
@@ -111,10 +118,3 @@ def _right(reading: Reading) -> str:
     if reading.success_cap < _NEARLY_ALWAYS:
         return f"in {percent_at_most(reading.success_cap)} of all cases"
     return f"in all but 1 of {power_at_most(math.nextafter(reading.epsilon, math.inf))} cases"
-
-
-def estimated(mechanism: Mechanism) -> str:
-    """Name what a mechanism estimates, for people."""
-    if mechanism.asks == "number":
-        return "a mean, as a share of its range,"
-    return "a frequency"

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from deniable.protocol.exact import canonical
 
 from ..deltas import delta_caveats
+from ..domains import over
 from ..figures import at_least, at_most, counted, percent_at_most
 from ..reading import read
 from ..render import Record, Section
@@ -105,7 +106,7 @@ class LocalPlan:
 
     def _notes(self) -> Iterator[str]:
         mechanism = self.proposal.mechanism
-        yield f"Mechanism {mechanism.described()} over {mechanism.k} values."
+        yield f"Mechanism {mechanism.described()} {over(mechanism)}."
         least = "" if self.lower is None else f", at least {at_least(self.lower)}"
         success = percent_at_most(read(self.upper, self.delta).success_cap)
         yield (

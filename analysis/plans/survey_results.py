@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from deniable.protocol.limits import EPSILON_MAX
 from deniable.protocol.problems import Problem
 
+from ..domains import epsilon_unit
 from ..estimators import FAKE_SHARE
 from ..figures import at_most
 from ..reading import beyond
@@ -127,7 +128,12 @@ class SurveyPlan:
             "epsilon_unit": EPSILON_UNIT,
             "epsilon_first_unit": FIRST_UNIT,
             "questions": [
-                {**q.record(), "reading": q.proposal.reading.document()} for q in self.questions
+                {
+                    **q.record(),
+                    "epsilon_unit": epsilon_unit(q.proposal.mechanism),
+                    "reading": q.proposal.reading.document(),
+                }
+                for q in self.questions
             ],
             "total_epsilon": float(self.total_epsilon),
             "total_epsilon_unit": "of one device, from all reports about all unchanging answers",
@@ -179,6 +185,10 @@ class SurveyPlan:
     def _legend(self) -> Iterator[str]:
         yield f"epsilon: {EPSILON_UNIT}; one report: epsilon {FIRST_UNIT}."
         yield f"epsilon now: {EPSILON_UNIT}, as the survey stands."
+        for q in self.questions:
+            unit = epsilon_unit(q.proposal.mechanism)
+            if unit != EPSILON_UNIT:
+                yield f"{q.question}: both epsilons {unit}."
         yield (
             f"fakes: by how much {100 * FAKE_SHARE:g} % fake devices could move a frequency, or a "
             "mean as a share of its range."

@@ -14,10 +14,11 @@ from deniable.protocol.exact import canonical
 from deniable.protocol.mechanisms import Mechanism
 
 from ..deltas import delta_caveats
+from ..domains import epsilon_unit, over
 from ..figures import at_least, at_most, percent_at_most
 from ..reading import NO_GUARANTEE, read
 from ..render import Record, Section
-from ..results import EPSILON_UNIT, FIRST_UNIT, units
+from ..results import FIRST_UNIT, units
 from .classes import LARGEST_CROWD
 from .closed_forms import ClosedForm
 from .trust import NEIGHBOURS, assumptions
@@ -95,10 +96,11 @@ class ShuffleEpsilon:
 
     def document(self) -> dict[str, Any]:
         """Return the bounds as JSON."""
+        m = self.mechanism
         return {
             **self.records()[0],
-            **units(self.mechanism.epsilon_first),
-            "options": dict(self.mechanism.chosen),
+            **units(m.epsilon_first, epsilon_unit(m)),
+            "options": dict(m.chosen),
             "closed_forms": [asdict(form) for form in self.closed_forms],
             "reading": read(self.upper, self.delta).document(),
             "neighbours": NEIGHBOURS,
@@ -110,7 +112,7 @@ class ShuffleEpsilon:
         """Return the bounds for people."""
         m = self.mechanism
         title = (
-            f"Shuffled, a crowd of {self.crowd:,}: {m.described()} over {m.k:,} values, epsilon "
+            f"Shuffled, a crowd of {self.crowd:,}: {m.described()} {over(m)}, epsilon "
             f"at most {at_most(self.upper)} {self.unit}"
         )
         forms = [
@@ -137,7 +139,7 @@ class ShuffleEpsilon:
             )
         first = m.epsilon_first
         one = "" if first is None else f"; {canonical(first)} {FIRST_UNIT}"
-        yield f"Unshuffled: epsilon {canonical(m.epsilon)} {EPSILON_UNIT}{one}."
+        yield f"Unshuffled: epsilon {canonical(m.epsilon)} {epsilon_unit(m)}{one}."
         cap = read(self.upper, self.delta).success_cap
         yield (
             f"Whoever sees the shuffled result alone is right about two equally likely answers in "
@@ -148,10 +150,11 @@ class ShuffleEpsilon:
         yield from self._warnings()
 
     def _warnings(self) -> Iterator[str]:
+        m = self.mechanism
         if self.days == 1:
             yield (
                 "Of one period alone: memoized noise is the same again in the next, and over "
-                f"several only epsilon {canonical(self.mechanism.epsilon)} {EPSILON_UNIT} holds "
+                f"several only epsilon {canonical(m.epsilon)} {epsilon_unit(m)} holds "
                 "for certain."
             )
         if not read(self.upper).meaningful:

@@ -10,8 +10,17 @@ millionth of a device.
 
 from __future__ import annotations
 
+from .changing import draw_changing
 from .crowds import draw_tallies
 from .registry import draw_reports, fold, simulator
-from .reports import Reports
+from .reports import Population, Reports
 
-__all__ = ["Reports", "draw_reports", "draw_tallies", "fold", "simulator"]
+__all__ = [
+    "Population",
+    "Reports",
+    "draw_changing",
+    "draw_reports",
+    "draw_tallies",
+    "fold",
+    "simulator",
+]

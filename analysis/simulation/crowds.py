@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.mechanisms import Mechanism
+from deniable.protocol.mechanisms.dyadic import Dyadic
 
+from .changing import draw_unchanging
 from .registry import simulator
-from .reports import Counted, Simulator, count
+from .reports import Counted, Open, Population, Simulator, count
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +32,7 @@ _CHUNK = 1 << 24
 
 def draw_tallies(
     mechanism: Mechanism,
-    population: NDArray[np.int64],
+    population: NDArray[np.int64] | Population,
     rng: np.random.Generator,
     periods: int = 1,
 ) -> list[NDArray[np.int64]]:
@@ -43,8 +45,8 @@ def draw_tallies(
     Parameters
     ----------
     mechanism : Mechanism
-    population : array of int, shape (k,)
-        How many devices have each symbol.
+    population : array of int, shape (k,), or Population
+        How many devices have each symbol; of sets and texts always the latter.
     rng : Generator
     periods : int
         At least 1.
@@ -59,8 +61,20 @@ def draw_tallies(
     ParameterError
         If this version cannot simulate the mechanism, or not so many devices.
     """
+    if isinstance(mechanism, Dyadic):
+        if isinstance(population, Population):
+            population = population.by_symbol(mechanism.k)
+        return draw_unchanging(mechanism, population, rng, periods)
     drawn = simulator(mechanism)
     repeats = periods if drawn.second else 1
+    if isinstance(drawn, Open):
+        if not isinstance(population, Population):
+            raise ParameterError(f"{mechanism.name} takes a Population: its symbols are no list")
+        permanent = drawn.cells_of(population, rng)
+        tallies = [drawn.instant_cells(permanent, rng) for _ in range(repeats)]
+        return tallies if drawn.second else [tallies[0].copy() for _ in range(periods)]
+    if isinstance(population, Population):
+        population = population.by_symbol(mechanism.k)
     if isinstance(drawn, Counted):
         permanent = drawn.permanent_cells(population, rng)
         tallies = [drawn.instant_cells(permanent, rng) for _ in range(repeats)]

@@ -15,7 +15,10 @@ from .grr import SimulatedGRR
 from .hadamard import SimulatedHadamard
 from .olh import SimulatedOLH
 from .one_bit import SimulatedOneBitMean
+from .pem import SimulatedPEM
+from .privset import SimulatedPrivSet
 from .reports import Reports, Simulator, count
+from .sketches import SimulatedCMS, SimulatedHCMS
 from .subset import SimulatedSubset
 from .symmetric import SimulatedDBitFlip, SimulatedRappor
 from .unary import SimulatedUnary
@@ -36,6 +39,10 @@ SIMULATORS: dict[str, type[Simulator[Any]]] = {
     "1bitmean": SimulatedOneBitMean,
     "piecewise": SimulatedBand,
     "square-wave": SimulatedBand,
+    "privset": SimulatedPrivSet,
+    "cms": SimulatedCMS,
+    "hcms": SimulatedHCMS,
+    "pem": SimulatedPEM,
 }
 """By the mechanism's name."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from deniable.protocol.mechanisms import Mechanism
@@ -33,6 +35,38 @@ class Reports(NamedTuple):
 
     rows: NDArray[np.int64] | None
     outs: NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """How many devices have which symbol, of a domain that may be too large to list.
+
+    Attributes
+    ----------
+    symbols : array of object, shape (s,)
+        Whole numbers, which may exceed 64 bits; no two alike.
+    people : array of int, shape (s,)
+    """
+
+    symbols: NDArray[np.object_]
+    people: Integers
+
+    @classmethod
+    def of(cls, counted: Mapping[int, int]) -> Population:
+        """Return the population of which so many have each symbol."""
+        import numpy as np
+
+        symbols = np.empty(len(counted), dtype=object)
+        symbols[:] = list(counted)
+        return cls(symbols, np.array(list(counted.values()), dtype=np.int64))
+
+    def by_symbol(self, k: int) -> Integers:
+        """Return how many have each of the symbols 0..k-1."""
+        import numpy as np
+
+        listed = np.zeros(k, dtype=np.int64)
+        listed[self.symbols.astype(np.int64)] = self.people
+        return listed
 
 
 class Simulator(ABC, Generic[M]):
@@ -70,6 +104,21 @@ class Counted(Simulator[M]):
     @abstractmethod
     def permanent_cells(self, population: Integers, rng: np.random.Generator) -> Integers:
         """Return the tally of the permanent responses of so many devices with each symbol."""
+
+    def instant_cells(self, permanent: Integers, rng: np.random.Generator) -> Integers:
+        """Return the tally of one report of each device, given that of their permanent ones."""
+        return permanent
+
+
+class Open(Simulator[M]):
+    """A mechanism with a domain too large to list, whose tally can be drawn without its reports.
+
+    As for :class:`Counted`, but for a second round if there is one.
+    """
+
+    @abstractmethod
+    def cells_of(self, population: Population, rng: np.random.Generator) -> Integers:
+        """Return the tally of the permanent responses of these devices."""
 
     def instant_cells(self, permanent: Integers, rng: np.random.Generator) -> Integers:
         """Return the tally of one report of each device, given that of their permanent ones."""

@@ -45,7 +45,7 @@ class _Symmetric(Counted[S]):
     def permanent(self, symbols: Integers, rng: np.random.Generator) -> Reports:
         """Draw a row for each device, and turn over some of its bits."""
         rows = rng.integers(0, self.mechanism.shape.rows, len(symbols))
-        bits = _turn(self.clear(rows, symbols), self.mechanism.keep, rng)
+        bits = turn(self.clear(rows, symbols), self.mechanism.keep, rng)
         return Reports(rows if self.mechanism.shape.rows > 1 else None, bits)
 
     def instant(self, permanent: Reports, rng: np.random.Generator) -> Reports:
@@ -53,7 +53,7 @@ class _Symmetric(Counted[S]):
         again = self.mechanism.keep_again
         if again is None:
             return permanent
-        return Reports(permanent.rows, _turn(permanent.outs, again, rng))
+        return Reports(permanent.rows, turn(permanent.outs, again, rng))
 
     def permanent_cells(self, population: Integers, rng: np.random.Generator) -> Integers:
         """Spread the devices of each symbol over the rows, and toss each row's bits together."""
@@ -61,7 +61,7 @@ class _Symmetric(Counted[S]):
 
         rows = self.mechanism.shape.rows
         spread = rng.multinomial(population, np.full(rows, 1 / rows)).T
-        return _turn_counts(
+        return turn_counts(
             self.clear_cells(spread), spread.sum(axis=1, keepdims=True), self.mechanism.keep, rng
         )
 
@@ -71,7 +71,7 @@ class _Symmetric(Counted[S]):
         if again is None:
             return permanent
         table = permanent.reshape(self.mechanism.shape.rows, -1)
-        return _turn_counts(table[:, :-1], table[:, -1:], again, rng)
+        return turn_counts(table[:, :-1], table[:, -1:], again, rng)
 
 
 class SimulatedDBitFlip(_Symmetric[DBitFlip]):
@@ -130,13 +130,13 @@ def filters(k: int, bits: int, hashes: int, cohorts: int) -> Integers:
     )
 
 
-def _turn(bits: Bits, keep: int, rng: np.random.Generator) -> Bits:
+def turn(bits: Bits, keep: int, rng: np.random.Generator) -> Bits:
     """Keep each bit with probability keep / 2^64, or turn it over."""
     turned: Bits = bits ^ toss(rng, SCALE - keep, bits.size).reshape(bits.shape)
     return turned
 
 
-def _turn_counts(ones: Integers, n: Integers, keep: int, rng: np.random.Generator) -> Integers:
+def turn_counts(ones: Integers, n: Integers, keep: int, rng: np.random.Generator) -> Integers:
     """Return the cells after so many set bits, and the others of n, were kept or turned over."""
     import numpy as np
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from deniable.protocol.mechanisms.rappor import Rappor
 from deniable.protocol.mechanisms.scale import Scale
+from deniable.protocol.mechanisms.sketch import Sketch
 from deniable.protocol.tally import Tally
 
 from ..decode import add
@@ -91,7 +92,8 @@ def _intervals(seen: Seen) -> list[tuple[str, Raw]]:
     if isinstance(mechanism, Scale):
         return [("the mean as a share of its range", estimate_mean(mechanism, cells, Level(MISS)))]
     level = Level(MISS, mechanism.k)
-    if isinstance(mechanism, Rappor) and isinstance(seen.made, Estimates):
+    again = isinstance(mechanism, Rappor | Sketch)  # least squares
+    if again and isinstance(seen.made, Estimates):
         return [(text(one.value), _widened(one, level)) for one in seen.made.estimates]
     raws = estimate_cells(mechanism, cells, level)
     first = int(question.type == "boolean")  # of a yes/no, true alone

@@ -10,12 +10,14 @@ from deniable.protocol.mechanisms import FrequencyOracle, Mechanism
 from deniable.protocol.mechanisms.band import Band
 from deniable.protocol.mechanisms.one_bit import OneBitMean
 from deniable.protocol.mechanisms.rappor import Rappor
+from deniable.protocol.mechanisms.sketch import Sketch
 from deniable.protocol.question import Question
 from deniable.protocol.tally import Tally
 
 from ..decode import add, decode
 from ..extras import extra
 from ..results import text
+from ..texts.tables import table_of
 from .tails import off_the_mean, too_few
 from .warning import ODDS, TESTED, Suspicion
 
@@ -83,10 +85,15 @@ def _are(others: int) -> str:
 def floors_of(mechanism: Mechanism, cells: Sequence[int]) -> Floors | None:
     """Return the counts of a tally that have a floor, or None if this version knows none.
 
-    Supports of each value; the bits of Bloom filters, and the outputs of a number's mechanism.
+    Supports of each value, or of each bucket of texts; the bits of Bloom filters, and the outputs
+    of a number's mechanism.
     """
     with extra():
         import numpy as np
+    if isinstance(mechanism, Sketch):
+        rows = table_of(mechanism, cells)
+        trials = np.repeat(rows.reports, rows.supports.shape[1])
+        return Floors(rows.supports.ravel(), trials, float(rows.q))
     if isinstance(mechanism, FrequencyOracle):
         supports = decode(mechanism, cells)
         counts, trials = np.asarray(supports.counts), np.asarray(supports.trials)
@@ -109,6 +116,9 @@ def _name(question: Question, at: int) -> str:
     if isinstance(mechanism, Rappor):
         cohort, bit = divmod(at, mechanism.bits)
         return f"bit {bit} of cohort {cohort}"
+    if isinstance(mechanism, Sketch):
+        row, bucket = divmod(at, mechanism.k)
+        return f"bucket {bucket} of row {row}"
     if question.range is not None:
         return f"output {at}"
     return text(question.values[at])

@@ -1,1 +1,1 @@
-"""Texts with an open domain: estimates of those named afterwards, and the discovery of frequent ones."""
+"""Texts with an open domain: estimates of named ones, and discovery of frequent ones."""

@@ -32,7 +32,9 @@ def residues(codes: Iterable[int]) -> Residues:
 
 def extended(prefixes: Residues, base: int, suffixes: Residues) -> Residues:
     """Return ``prefix * base + suffix`` of each pair, modulo 2^61 - 1; both arrays broadcast."""
-    return _reduced(_product(prefixes, base % PRIME) + suffixes)
+    with extra():
+        import numpy as np
+    return _reduced(_product(prefixes, np.array(base % PRIME, dtype=np.uint64)) + suffixes)
 
 
 def buckets(family: str, number: int, codes: Residues, width: int) -> NDArray[np.int64]:
@@ -44,19 +46,97 @@ def buckets(family: str, number: int, codes: Residues, width: int) -> NDArray[np
     >>> found == [bucket("cms", 3, code, 512) for code in codes]
     True
     """
+    found: NDArray[np.int64] = places(family, (number,), codes, width)[0]
+    return found
+
+
+def places(family: str, numbers: Iterable[int], codes: Residues, width: int) -> NDArray[np.int64]:
+    """Return the bucket of each residue in each of several rows, shape (rows, codes)."""
+    return _hashed(codes, _rows(family, numbers)[:, :, None], width)
+
+
+def own_places(
+    family: str, first: int, rows: NDArray[np.int64], codes: Residues, width: int
+) -> NDArray[np.int64]:
+    """Return the bucket of each residue in a row of its own, ``first`` the number of row 0."""
+    every = _rows(family, range(first, first + int(rows.max(initial=0)) + 1))
+    return _hashed(codes, every[:, rows], width)
+
+
+def summed(
+    family: str, first: int, table: NDArray[np.float64], codes: Residues, count: int
+) -> NDArray[np.float64]:
+    """Return the sum over rows of the entries of each residue and of those that follow it.
+
+    The next value of a quadratic polynomial is this one and its difference, and the next
+    difference this one and twice the leading coefficient: no product is needed.
+
+    Parameters
+    ----------
+    family, first : str, int
+        The hash rows: row j of the table is that of number ``first + j``.
+    table : array, shape (rows, width)
+    codes : array of residues, shape (n,)
+    count : int
+
+    Returns
+    -------
+    array, shape (count, n)
+        Of each residue plus 0..count-1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = np.arange(8.0).reshape(2, 4)
+    >>> found = summed("pem", 0, table, residues([PRIME - 1, 27]), 3)
+    >>> at = places("pem", range(2), residues([1, 29]), 4)
+    >>> bool((found[2] == np.take_along_axis(table, at, axis=1).sum(axis=0)).all())
+    True
+    """
     with extra():
         import numpy as np
-    a, b = row(family, number)
-    places = _reduced(_product(codes, a) + np.uint64(b)) % np.uint64(width)
-    return places.astype(np.int64)
+    prime, width = np.uint64(PRIME), np.uint64(table.shape[1])
+    sums = np.zeros((count, len(codes)))
+    other, found = np.empty_like(codes), np.empty(len(codes))
+    rows = _rows(family, range(first, first + len(table)))
+    bends = _reduced(rows[0] + rows[0])
+    for (a, b, c), bend, entries in zip(rows.T, bends, table, strict=True):
+        slopes = _reduced(_product(codes, a) + b)
+        values = _reduced(_product(slopes, codes) + c)
+        slopes = _reduced(slopes + _reduced(_product(codes, a) + a))
+        for digit in range(count):
+            np.multiply(np.floor_divide(values, width, out=other), width, out=other)
+            np.subtract(values, other, out=other)
+            sums[digit] += np.take(entries, other.view(np.int64), out=found, mode="clip")
+            np.add(values, slopes, out=values)
+            np.minimum(values, np.subtract(values, prime, out=other), out=values)
+            np.add(slopes, bend, out=slopes)
+            np.minimum(slopes, np.subtract(slopes, prime, out=other), out=slopes)
+    return sums
 
 
-def _product(codes: Residues, factor: int) -> Residues:
-    """Return the products, below 2^62, each congruent to ``code * factor``."""
+def _rows(family: str, numbers: Iterable[int]) -> Residues:
+    """Return a, b and c of rows, shape (3, rows)."""
+    with extra():
+        import numpy as np
+    return np.array([row(family, number) for number in numbers], dtype=np.uint64).T
+
+
+def _hashed(codes: Residues, row: Residues, width: int) -> NDArray[np.int64]:
+    """Return ``((a x^2 + b x + c) mod P) mod width`` of each residue x."""
+    import numpy as np
+
+    a, b, c = row
+    lines = _reduced(_product(codes, a) + b)
+    return (_reduced(_product(lines, codes) + c) % np.uint64(width)).astype(np.int64)
+
+
+def _product(codes: Residues, factors: Residues) -> Residues:
+    """Return the products, below 2^62, each congruent to ``code * factor``; arrays broadcast."""
     import numpy as np
 
     high, low = codes >> np.uint64(32), codes & np.uint64(_LOW)
-    top, bottom = np.uint64(factor >> 32), np.uint64(factor & _LOW)
+    top, bottom = factors >> np.uint64(32), factors & np.uint64(_LOW)
     cross = high * bottom + low * top  # below 2^62
     carried = (cross & np.uint64(_MIDDLE)) << np.uint64(32)
     parts = _reduced(low * bottom) + _reduced(carried)

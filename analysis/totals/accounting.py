@@ -15,6 +15,7 @@ from deniable.protocol.mechanisms import NO_OPTIONS, Options
 
 from .. import inputs
 from ..deltas import too_large
+from ..domains import over
 from ..inputs import Number
 from ..planning import resolve
 from .five_rows import Assumed, FiveRows
@@ -115,8 +116,9 @@ def total_epsilon(
         epsilon=built.epsilon,
         epsilon_first=built.epsilon_first,
         days=reports,
-        values=k,
+        values=built.k,
         mechanism=built.described(),
+        domain=over(built),
         changes=assumed.changes,
         delta=assumed.delta,
         devices_per_person=assumed.devices,

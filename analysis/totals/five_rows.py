@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from deniable.protocol.mechanisms import Mechanism
+from deniable.protocol.mechanisms.dyadic import Dyadic
 
 from ..accountants.compositions import Composition
 from ..accountants.parts import Part
+from ..changing.totals import rows_of_horizon
 from .fresh import composed, one_round, winner
 from .longitudinal import Bound, changed_day, trajectory, unchanging
 from .results import CHANGED_DAY, ONE_REPORT, PUBLIC_CHANGES, TRAJECTORY, UNCHANGING, Row
@@ -92,6 +94,9 @@ class FiveRows:
     def _rows(self) -> Iterator[Row]:
         alone = self._alone()
         every = winner(self.compositions)
+        if isinstance(self.mechanism, Dyadic):
+            yield from rows_of_horizon(self.mechanism, self.assumed.devices, alone, every)
+            return
         yield self._one_report(alone)
         yield self._same_answer(every)
         yield self._public_changes(every)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from deniable.protocol.mechanisms import Mechanism
+from deniable.protocol.mechanisms.dyadic import Dyadic
 
 _ROUNDED_UP = 1 + 2.0**-46  # dozens of roundings, each of one part in 2^53
 
@@ -75,6 +76,16 @@ def changed_day(mechanism: Mechanism) -> Bound:
     one permanent response or from another; these differ in at most ``flips`` places.
     """
     return Bound(mechanism.flips * _log_ratio(mechanism), _day(mechanism))
+
+
+def change_reveals(mechanism: Mechanism) -> float | None:
+    """Return the epsilon between two histories that differ on one day; None is unbounded.
+
+    That of all periods together covers it where there is one.
+    """
+    if isinstance(mechanism, Dyadic):
+        return float(mechanism.epsilon)
+    return None if mechanism.second is None else changed_day(mechanism).epsilon
 
 
 def trajectory(mechanism: Mechanism, reports: int, answers: int) -> Bound:

@@ -120,6 +120,8 @@ class TotalEpsilon:
         T, reports of each device: one a day, or one in each of the question's periods.
     values : int
     mechanism : str
+    domain : str
+        What the mechanism is over, in words.
     changes : int or None
         How often the answer changes at most, if that is assumed.
     delta : float or None
@@ -139,6 +141,7 @@ class TotalEpsilon:
     days: int
     values: int
     mechanism: str
+    domain: str
     changes: int | None
     delta: float | None
     devices_per_person: int
@@ -190,6 +193,6 @@ class TotalEpsilon:
         first = self.epsilon_first
         one = "" if first is None else f", {canonical(first)} of one report"
         return (
-            f"{self.mechanism} over {self.values:,} values, epsilon {canonical(self.epsilon)} of "
+            f"{self.mechanism} {self.domain}, epsilon {canonical(self.epsilon)} of "
             f"all reports about one unchanging answer{one}"
         )

@@ -18,6 +18,7 @@ from deniable.protocol.survey import load_survey
 from .. import inputs
 from ..accountants.compositions import Composition
 from ..accountants.parts import Part
+from ..domains import over
 from ..inputs import Number
 from .accounting import assumptions, delta_warnings, number_of
 from .five_rows import Assumed, FiveRows
@@ -86,7 +87,7 @@ def survey_total_epsilon(
     crowd = number_of(devices)
     warnings = tuple(delta_warnings(assumed.delta, crowd))
     tables = {
-        name: FiveRows(question.mechanism, touched(question.period, span), assumed)
+        name: FiveRows(question.mechanism, _reports(question, span), assumed)
         for name, question in survey.questions.items()
     }
     questions = tuple(
@@ -111,6 +112,13 @@ def survey_total_epsilon(
     )
 
 
+def _reports(question: Question, days: int) -> int:
+    """Return how many reports a device sends at most: one in each period, within the horizon."""
+    horizon = question.horizon
+    most = touched(question.period, days)
+    return most if horizon is None else min(most, horizon.periods)
+
+
 def _composed(parts: Iterable[Part], assumed: Assumed) -> tuple[Composition, ...]:
     every = tuple(parts)
     return composed(every, assumed.delta_for(sum(part.reports for part in every)))
@@ -130,6 +138,7 @@ def _question(
             days=table.reports,
             values=mechanism.k,
             mechanism=mechanism.described(),
+            domain=over(mechanism),
             changes=assumed.changes,
             delta=assumed.delta,
             devices_per_person=assumed.devices,

@@ -23,6 +23,13 @@ class Asked:
         Of one report; None without a second round.
     p, q : float or None
         How likely a report supports the true answer, and any other one.
+    kind : str or None
+        The type of the question.
+    max_items : int or None
+        Of a set, how many choices count.
+    periods, changes : int or None
+        Over how many periods its epsilon holds, whatever becomes of the answer, and how many
+        changes of it are reported; a number has no such limit.
     """
 
     ask: str | None = None
@@ -32,6 +39,10 @@ class Asked:
     epsilon_first: Decimal | None = None
     p: float | None = None
     q: float | None = None
+    kind: str | None = None
+    max_items: int | None = None
+    periods: int | None = None
+    changes: int | None = None
 
     @classmethod
     def read(cls, about: Mapping[str, Any]) -> Asked:
@@ -44,6 +55,10 @@ class Asked:
             epsilon_first=_epsilon(about.get("epsilon_first")),
             p=_probability(about.get("p")),
             q=_probability(about.get("q")),
+            kind=_text(about.get("type")),
+            max_items=_count(about.get("max_items")),
+            periods=_count(about.get("periods")),
+            changes=_count(about.get("changes")),
         )
 
 

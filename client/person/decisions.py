@@ -6,7 +6,7 @@ from datetime import datetime
 
 from ..machine import machine_id
 from ..store import Store
-from .words import silent_for_good
+from .words import kept_answers, silent_for_good
 
 
 def say_yes(store: Store, now: datetime) -> str:
@@ -29,11 +29,12 @@ def say_yes(store: Store, now: datetime) -> str:
 
 def say_no(store: Store, now: datetime) -> str:
     """Erase what waits; record and send nothing from now on."""
-    waiting = store.queued()
+    waiting, kept = store.queued(), len(store.memories.numbers())
     store.decide("off", now)
+    too = f", and so is {kept_answers(kept)}" if kept else ""
     return (
         f"no, since {now.date()}: nothing will be recorded or sent; what waited is erased "
-        f"({waiting} waited)"
+        f"({waiting} waited){too}"
     )
 
 

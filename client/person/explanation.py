@@ -14,40 +14,11 @@ from typing import Any
 from deniable.protocol.exact import canonical
 
 from .asked import Asked, printable
+from .forms import FORMS, OTHER
 from .numbers import MEANINGLESS, cases, odds, success
 from .words import named
 
 _WIDTH = 88
-
-_FORMS: Mapping[str, str] = {
-    "grr": "It sends one of the answers: yours in about {p} cases, and any one other in {q}.",
-    "oue": (
-        "It says yes or no to each of the answers: yes to yours in about {p} cases, and to any one "
-        "other in {q}."
-    ),
-    "ss": "It names a few of the answers: yours among them in about {p} cases, any other in {q}.",
-    "olh": (
-        "It sends a code that stands for some of the answers: for yours in about {p} cases, and "
-        "for any one other in {q}."
-    ),
-    "dbitflip": (
-        "It is asked about a few of the answers only, chosen without regard to yours. It says yes "
-        "or no to each of them: yes to yours in about {p} cases, and to any one other in {q}."
-    ),
-    "rappor": (
-        "It sends a row of yes and no, some of which stand for your answer. Each of them is turned "
-        "into its contrary so often that many of them are wrong."
-    ),
-    "1bitmean": (
-        "It sends a single yes or no, drawn by lot: yes is likelier the larger your number is."
-    ),
-    "piecewise": (
-        "It sends a place on the scale, drawn by lot: one near your number more often than one "
-        "far away, but any place can come."
-    ),
-}
-_FORMS = {**_FORMS, "sue": _FORMS["oue"], "hr": _FORMS["olh"], "square-wave": _FORMS["piecewise"]}
-_OTHER = "It sends something drawn by lot, which your answer makes more or less likely."
 
 _OLD = (
     "This was answered by an older version of the app, which noted nothing about the question but "
@@ -107,12 +78,19 @@ def _draw(about: Asked) -> Iterator[str]:
     if about.mechanism is None:
         yield _OLD
         return
-    form = _FORMS.get(about.mechanism, _OTHER)
+    form = FORMS.get(about.mechanism, OTHER)
     if "{p}" in form and (about.p is None or about.q is None):
-        form = _OTHER
+        form = OTHER
     likely = {"p": cases(about.p or 0), "q": cases(about.q or 0)}
     text = f"Your device does not send your answer. {form.format(**likely)}"
-    if about.epsilon_first is None:
+    if about.max_items is not None:
+        text += (
+            f" If you choose more than {about.max_items}, so many of them are drawn by lot, and "
+            "only those count."
+        )
+    if about.periods is not None:
+        yield f"{text} Chance decides once, in advance, for all periods together."
+    elif about.epsilon_first is None:
         yield (
             f"{text} Chance decides once for each answer: the same answer is always sent the same "
             "way, so that asking again teaches nothing."
@@ -126,11 +104,15 @@ def _draw(about: Asked) -> Iterator[str]:
 
 def _odds(about: Asked, epsilon: Decimal) -> Iterator[str]:
     """Say what the reports give away at most."""
+    one, unless, both = "one answer", ", as long as your answer never changes", "two answers"
+    if about.periods is not None:
+        one, unless = "one course of your answers", f" over its {about.periods} periods"
+        both = "two such courses"
     text = (
         "Whoever sees every report that this device ever sends about it, and knows all else there "
-        f"is to know, can hold one answer at most {odds(epsilon)} times likelier than before, "
-        f"against any other, as long as your answer never changes: that is epsilon "
-        f"{canonical(epsilon)}. Who could only guess between two answers guesses right in at most "
+        f"is to know, can hold {one} at most {odds(epsilon)} times likelier than before, "
+        f"against any other{unless}: that is epsilon "
+        f"{canonical(epsilon)}. Who could only guess between {both} guesses right in at most "
         f"{success(epsilon)} of 100 cases afterwards."
     )
     if epsilon > MEANINGLESS:
@@ -151,6 +133,9 @@ def _changes(about: Asked, epsilon: Decimal) -> Iterator[str]:
     if about.period == "once":
         yield "It is asked once: a later answer is never sent."
         return
+    if about.periods is not None:
+        yield _covered(about)
+        return
     if about.epsilon_first is None:
         text = "If your answer changes, a report that differs proves that it did, and when."
     else:
@@ -164,7 +149,23 @@ def _changes(about: Asked, epsilon: Decimal) -> Iterator[str]:
             f" Each other answer can give away as much again. To those who know when it changed, "
             f"all reports together give away at most epsilon {most}, however often it changes."
         )
+    elif about.kind == "set":
+        text += (
+            " Each other selection can give away as much again, and how much all of them give "
+            "away together has no bound."
+        )
     yield text
+
+
+def _covered(about: Asked) -> str:
+    """Say what is done about changes that are covered."""
+    unreported = "That your number falls is not reported."
+    if about.changes is not None:
+        unreported = f"After {about.changes} changes, no further one is reported."
+    return (
+        f"Your answer may change: that is covered. {unreported} For that your device keeps what "
+        "you answered last; such answers are the only true ones in its store."
+    )
 
 
 def _notes(question: Mapping[str, Any]) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """A store described as data: everything it tells its person, without its secret or a true value.
 
+Of an answer that is kept, it tells that it is.
+
 What must never change: the names, which docs/device.md lists. Responses are in it only if the
 person lets the journal keep them.
 """
@@ -59,6 +61,7 @@ def summarized(store: Store, db: Database) -> dict[str, Any]:
         "erased": device.secret is None,
         "sent": sent,
         "queued": store.queued(),
+        "keeps_answers": len(store.memories.numbers()),
         "next_departure": _text(_departure(store, db)),
         "failures": failures,
         "resume": _text(resume),
@@ -103,7 +106,7 @@ def _reasons(store: Store, device: Device, clone: bool) -> Iterator[str]:
 
 def _questions(store: Store) -> list[dict[str, Any]]:
     last = {entry.number: entry.period for entry in store.journal.entries()}
-    sealed = store.ledger.sealed()
+    sealed, kept = store.ledger.sealed(), store.memories.numbers()
     return [
         {
             **_name(line),
@@ -112,6 +115,7 @@ def _questions(store: Store) -> list[dict[str, Any]]:
             "last": last.get(line.number),
             "erased": line.erased,
             "sealed_for": sealed.get(line.number),
+            "keeps_answer": line.number in kept,
             "about": dict(line.about),
         }
         for line in store.ledger.lines()

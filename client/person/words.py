@@ -35,6 +35,8 @@ def status_text(summary: Mapping[str, Any]) -> str:
     if "consent" not in summary:
         return f"{store}: {_unread(summary)}"
     line = f"{store}: {_consent(summary)}; {_reports(summary)}"
+    if kept := summary["keeps_answers"]:
+        line += f"; keeps {kept_answers(kept)}"
     return f"{line}\n  {_reason(summary)}" if summary["reason"] else line
 
 
@@ -46,7 +48,7 @@ def show_text(portrait: Mapping[str, Any], periods: int) -> str:
     lines = list(_head(portrait))
     if not questions:
         return _indented(portrait, [*lines, "answered  nothing"])
-    lines += [*_table(questions), *_sealed(questions)]
+    lines += [*_table(questions), *_sealed(questions), *_kept(questions)]
     if periods and portrait["journal"]:
         kept = "; it keeps what is sent" if portrait["keeps_responses"] else ""
         lines.append(f"journal, newest first{kept}:")
@@ -90,6 +92,8 @@ def _head(portrait: Mapping[str, Any]) -> Iterator[str]:
     yield f"epsilon   {spent} spent for good, of at most {ceiling} in the life of this store"
     if erased := sum(question["erased"] for question in portrait["questions"]):
         yield f"erased    {silent_for_good(erased)}"
+    if kept := portrait["keeps_answers"]:
+        yield f"kept      {kept_answers(kept)}; a no erases it"
     if portrait["reason"]:
         yield f"notice    {_reason(portrait)}"
 
@@ -110,6 +114,12 @@ _UNDECIDED: Mapping[str, str] = {
     "ask": "not decided: what waits is for you to look at, and never sent; a yes begins anew",
     "off": "not decided: this app records and sends nothing until you say yes",
 }
+
+
+def kept_answers(count: int) -> str:
+    """Say of how many questions an answer is kept."""
+    of = "1 question" if count == 1 else f"{count} questions"
+    return f"your last answer to {of}, whose answer may change"
 
 
 def _reports(summary: Mapping[str, Any]) -> str:
@@ -158,6 +168,14 @@ def _sealed(questions: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             yield (
                 f"sealed: answers to {named(question)}, for the analyst's key "
                 f"{printable(question['sealed_for'])}; the collector cannot read them."
+            )
+
+
+def _kept(questions: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for question in questions:
+        if question["keeps_answer"]:
+            yield (
+                f"keeps your last answer to {named(question)} on this device, for its next reports."
             )
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
 from typing import NamedTuple, cast
 
 from deniable.protocol.response import Wire
 
-from ..answers import Answer
+from ..answers import Answer, Value
 from ..database import Database
 from ..engine import Engine
 from ..setting import Setting
 from ..transport import Carrier
-
-Value = bool | str | float | Decimal
 
 
 class Recorded(NamedTuple):
@@ -23,8 +20,9 @@ class Recorded(NamedTuple):
     Attributes
     ----------
     question : str
-    value : bool, str, int, float or Decimal
-        The true one.
+    value
+        The true one, as it was given; but of a set question, the frozenset of its choices, and of
+        a joint one, the tuple of its parts' choices in their order.
     """
 
     question: str
@@ -64,5 +62,17 @@ class Witness(Engine):
 
     def _read(self, name: object, value: object) -> Answer:
         answer = super()._read(name, value)
-        self._recorded.append(Recorded(answer.question.id, cast("Value", value)))
+        self._recorded.append(Recorded(answer.question.id, _kept(answer, value)))
         return answer
+
+
+def _kept(answer: Answer, value: object) -> Value:
+    """Return the true value in a form that outlives the call: not what an app iterates over."""
+    question, symbol = answer.question, answer.symbol
+    if question.type == "set":
+        return frozenset(c for bit, c in enumerate(question.choices) if symbol >> bit & 1)
+    if question.parts:
+        one, two = question.parts
+        first, second = divmod(symbol, len(two.choices))
+        return one.choices[first], two.choices[second]
+    return cast("Value", value)

@@ -6,13 +6,15 @@ away no more than they must:
 - lifetime: a device has at most k permanent responses, and at most two for a number, for numbers
   change as a matter of course (``classes``);
 - linkability: the setup and the permanent response carry at most :data:`MAX_FINGERPRINT_BITS`,
-  or, where the choices alone have more, at most one bit more than a symbol of them;
+  or, where the choices alone have more, at most one bit more than a symbol of them; of texts at
+  most :data:`TEXT_BITS`, for their hash rows alone have many;
 - with a second round: of what one changed day reveals no more than ``ln(p2/q2)`` (``flips`` is 1).
 
 A mechanism whose own setting shows too much is taken with the best of its settings that does
 not. With ``linkable`` the author accepts the last two, and only the lifetime counts. Variance is
-that of a frequency of 1/k, or of the mean of numbers where they are worst, for a fixed population.
-Ties go to the first in :data:`MECHANISMS`.
+that of a frequency of 1/k, of a text that nobody has, or of the mean of numbers where they are
+worst, for a fixed population. Ties go to the first in :data:`MECHANISMS`. For sets, and for answers
+that change under one epsilon, there is one mechanism, and the rule is to take it.
 """
 
 from __future__ import annotations
@@ -27,6 +29,12 @@ from ..errors import ParameterError
 from ..limits import MAX_FINGERPRINT_BITS
 from .base import NO_OPTIONS, Asks, Mechanism, Options, require_epsilons, require_k
 from .registry import MECHANISMS, build, named
+
+TEXT_BITS = 16
+"""What a hash row and a column take where collisions are spread over enough of them, and a bit."""
+
+_ONLY_ONES = ("set", "trajectory", "counter")
+"""Asked for by questions that a single mechanism serves."""
 
 _ROUNDING = 1e-9
 """So that where both sides are the same number no last bit of a logarithm decides."""
@@ -119,24 +127,35 @@ def _order(rival: Rival) -> tuple[bool, Fraction]:
 def compared(mechanism: Mechanism) -> Fraction:
     """Return n times the variance by which the rule compares, for a fixed population."""
     at = Fraction(1, mechanism.k)
-    if mechanism.asks == "number":
+    if mechanism.asks in ("number", "counter"):
         at = mechanism.worst(sampled=False)
+    elif mechanism.asks == "text":
+        at = Fraction(0)
     return mechanism.exact_variance(at, sampled=False)
 
 
 def _against(mechanism: Mechanism, linkable: bool) -> str:
     """Say what a mechanism gives away that another would not."""
+    if mechanism.asks in _ONLY_ONES:
+        return ""
     if not mechanism.automatic:
-        return "its variance is approximate"
+        text = mechanism.asks == "text"
+        return "it is for texts to be found" if text else "its variance is approximate"
     most = mechanism.k if mechanism.asks in ("choice", "text") else 2
     if mechanism.classes is None or mechanism.classes > most:
         return f"a device would have more than {most} permanent responses"
     if linkable:
         return ""
-    alone = math.log2(mechanism.k)
-    allowed = MAX_FINGERPRINT_BITS if alone <= MAX_FINGERPRINT_BITS else alone + 1
-    if mechanism.fingerprint_bits > allowed + _ROUNDING:
+    if mechanism.fingerprint_bits > _allowed_bits(mechanism) + _ROUNDING:
         return f"its reports tell devices apart by {mechanism.fingerprint_bits:.1f} bits"
     if mechanism.second is not None and mechanism.flips > 1:
         return "a changed day shows in more than one place of a report"
     return ""
+
+
+def _allowed_bits(mechanism: Mechanism) -> float:
+    """Return by how many bits the reports of one question may tell devices apart."""
+    if mechanism.asks == "text":
+        return TEXT_BITS
+    alone = math.log2(mechanism.k)
+    return MAX_FINGERPRINT_BITS if alone <= MAX_FINGERPRINT_BITS else alone + 1

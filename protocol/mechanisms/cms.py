@@ -34,7 +34,12 @@ from .rows import bucket
 from .sketch import Sketch, require_cells
 from .symmetric import KeptBits, keep_thresholds, perturb, perturbed
 
-_ROWS, _WIDTH = 60, 512
+_ROWS, _WIDTH = 254, 128
+"""Collisions depend on rows times width alone, and fill a tally. Wider rows would cost bytes and
+fingerprint and gain little: below 2 % of a standard error at epsilon 4. Narrower ones would lose
+more; and with more rows than buckets each text shares some of them with any other, so that its
+error by collisions is a sum of many and not one rare mishap.
+"""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar
 
@@ -33,6 +34,7 @@ from ..horizon import MAX_PERIODS
 from ..response import Response
 from .base import NO_OPTIONS, Asks, Law, Options, Rounds, require_epsilons, require_k
 from .dyadic import Dyadic, Memory
+from .network import Network
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,10 @@ class Counter(Dyadic):
         """Return the memo key of the first report."""
         return _key(1 << self.level(setup), self.bit(setup, symbol))
 
+    def follow(self, latest: int, bit: int) -> int:
+        """Return a bit that never falls."""
+        return max(latest, bit)
+
     def key(self, setup: int, memory: Memory, t: int) -> tuple[bytes, int]:
         """Return the period, and whether the bit rose for the first time."""
         rose = memory.latest > max(memory.base or 0, 0) and not memory.used
@@ -123,14 +129,25 @@ class Counter(Dyadic):
         return {Response(1, level): yes, Response(0, level): 1 - yes}
 
     def exact_variance(self, at: Fraction, *, sampled: bool) -> Fraction:
-        """Return n times the variance of the mean in the period in which it is largest.
+        """Return n times the variance of the mean in the newest period, where it is largest.
 
-        At most ``levels (q(1-q)/(p-q)^2 + at)``, the noise once for each stretch.
+        Of numbers that do not change, at the place f of their range: ``L (R + S (2f - f^2))`` for L
+        levels, the resistance R of the period and the squares S of its first reports' weights, see
+        :mod:`.network`; sampled users as they are, a fixed population ``f(1-f)`` less, as if
+        all were at an end.
         """
-        noise = self.q * (1 - self.q) / (self.p - self.q) ** 2
-        most = max(t.bit_count() for t in range(1, self.periods + 1))
-        found = self.levels * (most * noise + at)
-        return found + at * (1 - at) if sampled else found
+        more = float(at * (2 - at))
+        most = max(
+            self.network.resistance(t) + self.network.squares(t) * more
+            for t in range(1, self.periods + 1)
+        )
+        return Fraction(self.levels * most - (0 if sampled else float(at * (1 - at))))
+
+    @cached_property
+    def network(self) -> Network:
+        """What least squares makes of the periods, from their variances for one level."""
+        wires = (float(self.q * (1 - self.q) / (self.p - self.q) ** 2),) * self.levels
+        return Network(wires, wires)
 
     def worst(self, *, sampled: bool) -> Fraction:
         """Return the upper end."""
@@ -141,10 +158,15 @@ class Counter(Dyadic):
         """Whether p > q."""
         return self.p > self.q
 
-    @property
+    @cached_property
     def leverage(self) -> Fraction:
-        """``levels (1-q) / (p-q)``."""
-        return self.levels * (1 - self.q) / (self.p - self.q)
+        """What one device of the worst level can move, of the newest period, where it is most.
+
+        A report moves ``(1-q) / (p-q)``.
+        """
+        moves = (float((1 - self.q) / (self.p - self.q)),) * self.levels
+        every = range(1, self.periods + 1)
+        return Fraction(self.levels * max(self.network.reach(t, moves, moves) for t in every))
 
 
 def _key(t: int, bit: int) -> bytes:

@@ -111,6 +111,10 @@ class Dyadic(Mechanism):
         ``memory`` is what is known at its end, with a base that is not None.
         """
 
+    def follow(self, latest: int, bit: int) -> int:
+        """Return what a bit is taken for after the latest one: itself."""
+        return bit
+
     def due(self, level: int, t: int) -> bool:
         """Return whether devices of a level report in period t."""
         return t % (1 << level) == 0
@@ -169,7 +173,8 @@ class Dyadic(Mechanism):
             return None if bit is None else Memory(START if t <= span else None, bit, 0, t)
         missed = (t - 1) // span > memory.seen // span
         base = memory.latest if missed else memory.base
-        return Memory(base, memory.latest if bit is None else bit, memory.used, t)
+        latest = memory.latest if bit is None else self.follow(memory.latest, bit)
+        return Memory(base, latest, memory.used, t)
 
     @property
     def _share(self) -> Fraction:

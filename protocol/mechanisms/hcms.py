@@ -34,7 +34,11 @@ from .rows import bucket
 from .sketch import Sketch, require_cells
 from .symmetric import KeptBits, keep_thresholds, perturb
 
-_ROWS, _WIDTH = 32, 512
+_ROWS, _WIDTH = 128, 128
+"""Collisions depend on rows times width alone, and fill a tally. With as many rows as buckets a
+text shares one of its own with any other on average, so that its error by collisions is a sum of
+many and not one rare mishap.
+"""
 
 
 @dataclass(frozen=True)

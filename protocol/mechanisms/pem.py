@@ -5,8 +5,12 @@ secret alone. A level stands for a number of letters: the prefix of that length 
 is hashed to one of ``g`` buckets, and the bucket perturbed as :mod:`.grr` does, in one round or
 two. ``last`` of a hundred devices have the last level, that of whole texts; the others share the
 levels before it equally. So each device reports once, with one epsilon, and of a text that many
-devices have, each level shows a little more: who reads the tally extends only the prefixes that it
-has found frequent.
+devices have, each level shows a little more: who reads the tally extends only the prefixes that are
+likely to be frequent.
+
+The first level has as many prefixes as can all be looked at, at most 2^20, for what it overlooks
+is lost; each other one adds as little as it can. The fewer the letters to be told apart at the end,
+the less of the evidence comes from the last level, and the fewer devices have it.
 
 At its level a report supports every prefix of its bucket: the true one with ``p = E/(E+g-1)``,
 another one with 1/g on average over all rows there could be. What is remembered is the bucket.
@@ -41,8 +45,10 @@ from .grr import GRR
 from .rows import bucket
 from .sketch import Sketch, require_cells
 
-_FIRST_BITS, _STEP_BITS = 15, 10
-_LAST = 60
+_FIRST_BITS, _STEP_BITS = 20, 5
+_LAST_MOST, _LAST_LESS, _LAST_LEAST = 57, 4, 20
+"""Of 100 devices, those of the last level: less for every level there is."""
+
 _HASH_RANGES = (*range(2, 65), *range(68, 129, 4), *range(136, 513, 8))
 
 
@@ -110,9 +116,10 @@ class PEM(Sketch):
         ranges = [options["g"]] if "g" in options else _HASH_RANGES
         every = [GRR.resolve(g, epsilon, epsilon_first) for g in ranges]
         buckets = min(every, key=_noise)
-        rows = options.get("rows", max(1, MAX_CELLS // (levels * buckets.k)))
+        most = min(MAX_CELLS // (levels * buckets.k), cls.options["rows"].stop - 1)
+        rows = options.get("rows", max(1, most))
         require_cells(levels * rows * buckets.k, "levels x rows x g")
-        last = options.get("last", _LAST)
+        last = options.get("last", max(_LAST_LEAST, _LAST_MOST - _LAST_LESS * levels))
         return cls(epsilon, epsilon_first, letters, length, first, step, last, rows, buckets)
 
     @property

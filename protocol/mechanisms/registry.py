@@ -130,9 +130,8 @@ def build(
     cls = MECHANISMS[name]
     if epsilon_first is not None and not cls.two_rounds:
         able = ", ".join(n for n in named(cls.asks) if MECHANISMS[n].two_rounds)
-        raise ParameterError(
-            f"{name} has no second round; leave out epsilon_first, or use one of {able}"
-        )
+        other = f", or use one of {able}" if able else ""
+        raise ParameterError(f"{name} has no second round; leave out epsilon_first{other}")
     _check_options(cls, options)
     mechanism = cls.resolve(k, epsilon, epsilon_first, options)
     if not mechanism.tells:
@@ -141,15 +140,18 @@ def build(
 
 
 def _check_options(cls: type[Mechanism], options: Options) -> None:
-    missing = sorted(cls.given - options.keys())
+    missing = [name for name in cls.options if name in cls.given and name not in options]
     if missing:
-        raise ParameterError(f"{cls.name} needs the option {missing[0]}")
+        needed = ", and ".join(f"{name}, {_allowed(cls.options[name])}" for name in missing)
+        raise ParameterError(f"{cls.name} needs the option {needed}")
     for name, value in options.items():
         if name not in cls.options:
             known = ", ".join(cls.options) or "none"
             raise ParameterError(f"{cls.name} has no option of that name; it has {known}: {name}")
         bounds = cls.options[name]
         if type(value) is not int or value not in bounds:
-            raise ParameterError(
-                f"{name} must be a whole number in {bounds.start}..{bounds.stop - 1}: {value}"
-            )
+            raise ParameterError(f"{name} must be {_allowed(bounds)}: {value}")
+
+
+def _allowed(bounds: range) -> str:
+    return f"a whole number in {bounds.start}..{bounds.stop - 1}"

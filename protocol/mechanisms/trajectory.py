@@ -43,6 +43,7 @@ from ..horizon import MAX_CHANGES, MAX_PERIODS
 from ..response import Response
 from .base import NO_OPTIONS, Asks, Law, Options, Rounds, require_epsilons
 from .dyadic import START, Dyadic, Memory
+from .network import Network
 
 _HALF = SCALE // 2
 
@@ -207,16 +208,24 @@ class Trajectory(Dyadic):
         return {Response(1, setup): up, Response(0, setup): 1 - up}
 
     def exact_variance(self, at: Fraction, *, sampled: bool) -> Fraction:
-        """Return n times the variance of the frequency in the period in which it is largest.
+        """Return n times the variance of the frequency of the newest period, where it is largest.
 
-        At most ``levels / gap^2`` for each stretch but the first, a quarter of that for the first.
+        Of answers that do not change, ``L (R - S (1/4 - f(1-f)))`` for L levels, the resistance R
+        of the period and the squares S of its first reports' weights, see :mod:`.network`;
+        sampled users as they are, a fixed population ``f(1-f)`` less.
         """
-        most = max(self._prefix_variance(t) for t in range(1, self.periods + 1))
-        return most + at * (1 - at) if sampled else most
+        bend = float(at * (1 - at))
+        most = max(
+            self.network.resistance(t) - self.network.squares(t) * (0.25 - bend)
+            for t in range(1, self.periods + 1)
+        )
+        return Fraction(self.levels * most - (0 if sampled else bend))
 
-    def _prefix_variance(self, t: int) -> Fraction:
-        parts = [self.levels / self.gap(level) ** 2 for level, _ in self.stretches(t)]
-        return sum(parts[1:], parts[0] / 4)
+    @cached_property
+    def network(self) -> Network:
+        """What least squares makes of the periods, from their variances for one level."""
+        later = tuple(float(1 / future.gap**2) for future in self.futures)
+        return Network(tuple(wire / 4 for wire in later), later)
 
     def worst(self, *, sampled: bool) -> Fraction:
         """Return one half, or any."""
@@ -227,10 +236,16 @@ class Trajectory(Dyadic):
         """Whether every level's gap is positive."""
         return all(future.gap > 0 for future in self.futures)
 
-    @property
+    @cached_property
     def leverage(self) -> Fraction:
-        """``levels / gap``, of the level with the smallest."""
-        return self.levels / min(future.gap for future in self.futures)
+        """What one device of the worst level can move, of the newest period, where it is most.
+
+        A report moves ``1/gap``, the first of a level half of that.
+        """
+        moves = tuple(float(1 / future.gap) for future in self.futures)
+        first = tuple(move / 2 for move in moves)
+        every = range(1, self.periods + 1)
+        return Fraction(self.levels * max(self.network.reach(t, first, moves) for t in every))
 
 
 def _said(place: int, sign: int) -> bytes:

@@ -8,6 +8,8 @@ permanent response and for one report, from the draws that the code asks for:
 * for independent bits, draw by draw (:mod:`.bits`): 2^k leaves, but k draws;
 * for sets of a fixed size, from the one draw that decides on the true symbol, and by counting
   the sets, whose uniformity is checked by every branch of a smaller mechanism of the same code;
+* for sets filled up with dummies, from the draw that decides whether the response meets them
+  (:mod:`.padded`), in the same way;
 * for one symbol of many, by every branch for as many values as there is time for.
 
 What must never change: nothing here reads ``Mechanism.law``, ``p``, ``q`` or a threshold; ``by``
@@ -16,15 +18,17 @@ says how a number was found, and where none was found it is None.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from ..draws import Draws
 from ..exact import SCALE
 from ..mechanisms.base import Mechanism
+from ..mechanisms.privset import PrivSet
 from ..response import Response
 from .bits import BitLaws, NotIndependent, patterns, read_bits
 from .branches import TooManyBranches, outcomes
+from .padded import read_padded_sets
 from .sets import read_sets
 from .symbols import walk_symbols
 from .walks import (
@@ -43,6 +47,7 @@ from .walks import (
 _LEAVES = 20_000
 _MANY_LAWS = 40_000
 _MEMOS = 20_000
+_ASSIGNED = 1 << 17
 _FEW_SETUPS = 4
 _MANY_DRAWS = 1_000_000
 _FLIPS = 32
@@ -54,10 +59,10 @@ def leakage(mechanism: Mechanism) -> Leakage:
     Takes seconds for any k; below a dozen values, milliseconds.
     """
     try:
-        setups = sorted(outcomes(mechanism.assign))
+        setups = _setups(mechanism)
         try:
             every = keys_of(mechanism, spread(setups, _MEMOS // mechanism.k + 1), len(setups))
-            if len(every.by_setup) == len(setups):
+            if every.complete:
                 return _every_branch(mechanism, every)
         except TooManyBranches:
             pass
@@ -74,9 +79,24 @@ def leakage(mechanism: Mechanism) -> Leakage:
 def _read(mechanism: Mechanism, keys: Keys) -> Leakage:
     """Find the leakage where not every branch can be visited."""
     weight = mechanism.shape.weight
+    if isinstance(mechanism, PrivSet):
+        return read_padded_sets(mechanism, keys)
     if mechanism.shape.kind == "symbol":
         return walk_symbols(mechanism, keys)
     return _bits(mechanism, keys) if weight is None else read_sets(mechanism, keys, weight)
+
+
+def _setups(mechanism: Mechanism) -> Sequence[int]:
+    """Return the setups there are, in order.
+
+    Where too many draws lead to them, and a setup is the row of a response: all rows.
+    """
+    try:
+        return sorted(outcomes(mechanism.assign, _ASSIGNED))
+    except TooManyBranches:
+        if mechanism.shape.rows == 1:
+            raise
+        return range(mechanism.shape.rows)
 
 
 def _affordable(mechanism: Mechanism) -> int:

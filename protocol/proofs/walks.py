@@ -16,6 +16,7 @@ from typing import TypeVar
 from ..mechanisms.base import Law, Mechanism
 from ..response import Response
 from .branches import Branch, TooManyBranches, outcomes
+from .values import values_of
 
 T = TypeVar("T")
 
@@ -46,16 +47,32 @@ class Unclear(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The memo keys that values have in some setups, and in how many of all."""
+    """The memo keys that values have in some setups, and in how many of all.
+
+    Attributes
+    ----------
+    by_setup : mapping of int to tuple of bytes
+    setups : int
+        How many there are.
+    left_out : str
+        Which values were not tried, in words; empty if all were.
+    """
 
     by_setup: Mapping[int, tuple[bytes, ...]]
     setups: int
+    left_out: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all setups and values are here."""
+        return len(self.by_setup) == self.setups and not self.left_out
 
     @property
     def words(self) -> str:
-        """Say how many setups there are, unless they are all here."""
+        """Say how many setups there are, unless they are all here, and what was left out."""
         seen = len(self.by_setup)
-        return "" if seen == self.setups else f", in {seen} of {self.setups} setups"
+        some = "" if seen == self.setups else f", in {seen} of {self.setups} setups"
+        return some + self.left_out
 
 
 def keys_of(mechanism: Mechanism, setups: Iterable[int], count: int) -> Keys:
@@ -73,8 +90,10 @@ def keys_of(mechanism: Mechanism, setups: Iterable[int], count: int) -> Keys:
             raise Unclear("the device is silent about some value")
         return found
 
-    every = range(mechanism.k)
-    return Keys({s: tuple(dict.fromkeys(key(s, value) for value in every)) for s in setups}, count)
+    every, there_are = values_of(mechanism)
+    found = {s: tuple(dict.fromkeys(key(s, value) for value in every)) for s in setups}
+    left_out = "" if len(every) == there_are else f", for {len(every)} of all sets"
+    return Keys(found, count, left_out)
 
 
 @dataclass
@@ -133,7 +152,7 @@ def _numerators(law: Law, whole: int) -> dict[Response, int]:
     return {y: mass.numerator * (whole // mass.denominator) for y, mass in law.items()}
 
 
-def largest_ratio(laws: Sequence[Law]) -> Ratio:
+def largest_ratio(laws: Sequence[Mapping[T, Fraction]]) -> Ratio:
     """Return the largest ratio of one output's probabilities under two laws."""
     outputs = {output for law in laws for output in law}
     most = Fraction(1)

@@ -95,7 +95,7 @@ def test_devices_reports_are_decoded_without_bias(mechanism: Rappor) -> None:
         for device in range(1500):
             name = f"{value} {device}".encode()
             cohort = mechanism.assign(KeyedDraws(bytes(32), b"setup", name))
-            key = mechanism.memo(cohort, [value], 0)
+            key = mechanism.memo(cohort, value)
             assert key is not None
             permanent = mechanism.permanent(cohort, key, KeyedDraws(bytes(32), b"permanent", name))
             report = mechanism.instant(permanent, KeyedDraws(bytes(32), b"instant", name))

@@ -161,7 +161,7 @@ def outputs(mechanism: FrequencyOracle, value: int) -> tuple[list[Response], lis
     rows = mechanism.shape.rows
     law: dict[Response, float] = {}
     for row in range(rows):
-        memo = mechanism.memo(row, [value], 0) or b""
+        memo = mechanism.memo(row, value) or b""
         for y, mass in mechanism.law(row, memo, rounds).items():
             law[y] = law.get(y, 0.0) + float(mass) / rows
     return list(law), list(law.values())

@@ -55,7 +55,7 @@ def test_each_report_counts_for_what_it_supports(k: int, g: int) -> None:
     expected = [0] * k
     for device in range(300):
         setup = mechanism.assign(KeyedDraws(SECRET, b"setup", str(device).encode()))
-        key = mechanism.memo(setup, [device % k], 0)
+        key = mechanism.memo(setup, device % k)
         assert key is not None
         permanent = mechanism.permanent(setup, key, KeyedDraws(SECRET, str(device).encode()))
         report = mechanism.instant(permanent, KeyedDraws(SECRET, b"2", str(device).encode()))
@@ -103,7 +103,7 @@ def tallies(
     rounds: Rounds = 1 if mechanism.epsilon_first is None else 2
     chances = np.zeros(mechanism.shape.cells)
     for setup, weight in outcomes(mechanism.assign).items():
-        key = mechanism.memo(setup, [value], 0)
+        key = mechanism.memo(setup, value)
         assert key is not None
         for response, mass in mechanism.law(setup, key, rounds).items():
             chances[response.row * mechanism.g + response.out] = float(weight * mass)
@@ -148,7 +148,7 @@ def test_one_value_among_four_thousand_is_found() -> None:
         value = 7 if device % 5 < 2 else 100 + device % 3000
         name = str(device).encode()
         setup = mechanism.assign(KeyedDraws(SECRET, b"setup", name))
-        key = mechanism.memo(setup, [value], 0)
+        key = mechanism.memo(setup, value)
         assert key is not None
         permanent = mechanism.permanent(setup, key, KeyedDraws(SECRET, b"permanent", key, name))
         mechanism.shape.fold(

@@ -32,7 +32,7 @@ def laws(mechanism: Mechanism) -> tuple[tuple[float, ...], ...]:
     for value in range(mechanism.k):
         law: dict[tuple[int, int], float] = {}
         for setup in rows:
-            memo = mechanism.memo(setup, [value], 0)
+            memo = mechanism.memo(setup, value)
             assert memo is not None
             for response, mass in mechanism.law(setup, memo, rounds).items():  # type: ignore[arg-type]
                 law[response.row, response.out] = float(mass) / len(rows)

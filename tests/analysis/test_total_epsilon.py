@@ -42,7 +42,7 @@ class Device:
 
     @cache  # noqa: B019
     def permanents(self, value: int) -> dict[Any, Fraction]:
-        memo = self.mechanism.memo(0, [value], 0)
+        memo = self.mechanism.memo(0, value)
         assert memo is not None
         return outcomes(lambda draws: self.mechanism.permanent(0, memo, draws))
 

@@ -11,6 +11,8 @@ import pytest
 import stores_of_version_1
 from client_kit import Collector, choice, run, survey, survey_file
 
+from deniable.client.tables import VERSION
+
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
 SIDES = [f"side {number}" for number in range(64)]
@@ -296,4 +298,4 @@ def test_a_killed_migration_begins_anew(quick_store: Path, tmp_path: Path) -> No
     path = survey_file(tmp_path / "survey.json", ASKED)
     stores_of_version_1.make(quick_store.with_name("draft.db"), ASKED, "ask", {"q1": 3, "q2": 4})
     found = json.loads(run(MIGRATE, path, "http://127.0.0.1:9", quick_store.parent, 60, 100, ""))
-    assert found.get("version 1", 0) + found["version 2"] == 60
+    assert found.get("version 1", 0) + found[f"version {VERSION}"] == 60

@@ -1,4 +1,4 @@
-"""A store of the first release becomes one of today's: nothing lost, nothing drawn again."""
+"""A store of an earlier format becomes one of today's: nothing lost, nothing drawn again."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import stores_of_version_2
 from client_kit import (
     DAY,
     NOON,
@@ -23,6 +24,7 @@ from client_kit import (
     survey_file,
 )
 from stores_of_version_1 import SEALED, SECRET, TABLES, make
+from stores_of_version_2 import make_old
 
 from deniable.client import migration
 from deniable.client.device import main
@@ -289,3 +291,74 @@ def test_which_periods_are_after_the_yes() -> None:
         migration._after("2026-11-30", period)
         for period in ("2026-11-30", "2026-12-01", "2026-11", "2026-12", "2026-W49", "once")
     ] == [False, True, False, True, False, False]
+
+
+# The second format, in which no question had a horizon
+
+
+HORIZON = {"start": NOON.date(), "periods": 4, "changes": 1}
+CHANGING = survey({"linkable": True}, dark=question(), changing=question(horizon=HORIZON))
+
+
+def everything(store: Path) -> dict[str, list[Any]]:
+    return {name: rows(store, f"SELECT * FROM {name} ORDER BY 1, 2") for name in NAMES - {"memory"}}
+
+
+@pytest.mark.parametrize("consent", ["on", "ask"])
+def test_the_second_format_comes_through_as_it_was(start: Any, store: Path, consent: str) -> None:
+    with start(survey(dark=question()), consent=consent) as client:
+        client.record("dark", True)
+    before = everything(store)
+    make_old(store)
+    assert "memory" not in stores_of_version_2.TABLES
+    assert rows(store, "PRAGMA user_version") == [(2,)]
+    start(survey(dark=question()), consent=consent).close()
+    assert everything(store) == before
+    assert rows(store, "PRAGMA user_version") == [(VERSION,)]
+    with start(CHANGING, consent=consent) as client:
+        client.record("changing", True)
+        assert client.status().queued in (1, 2)
+    assert rows(store, "SELECT latest, local FROM memory") == [(1, consent == "ask")]
+
+
+def test_a_store_of_the_second_format_and_a_new_one_are_alike(start: Any, store: Path) -> None:
+    start(ASKED).close()
+    schema = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
+    new = rows(store, schema)
+    make_old(store)
+    start(ASKED).close()
+    assert rows(store, schema) == new
+
+
+@pytest.mark.parametrize("command", ["status", "off"])
+def test_a_look_at_the_second_format_changes_nothing_and_a_decision_does(
+    start: Any, store: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start(ASKED, consent="on").close()
+    make_old(store)
+    before = store.read_bytes()
+    assert main([command, "--store", str(store)]) == (1 if command == "status" else 0)
+    told = "was written by an older deniable" in capsys.readouterr().out
+    assert (told, store.read_bytes() == before) == (
+        (True,) * 2 if command == "status" else (False,) * 2
+    )
+
+
+def test_a_damaged_store_of_the_second_format_is_set_aside(start: Any, store: Path) -> None:
+    start(ASKED, consent="on").close()
+    make_old(store)
+    rows(store, "DROP TABLE sealed")
+    client = start(ASKED, consent="on")
+    assert "acme.db.unreadable" in client.status().reason
+
+
+def test_a_disk_that_is_full_leaves_the_second_format(
+    start: Any, store: Path, tmp_path: Path
+) -> None:
+    start(ASKED, consent="on").close()
+    make_old(store)
+    path = survey_file(tmp_path / "survey.json", ASKED)
+    out = run(FULL, path, "http://127.0.0.1:9", store, store.stat().st_size)
+    assert out.startswith("silent the disk ")
+    assert rows(store, "PRAGMA user_version") == [(2,)]
+    assert start(ASKED, consent="on").status().state == "on"

@@ -13,6 +13,7 @@ from client_kit import Collector, bytes_of, question, rows, run, survey, survey_
 from stores_of_version_1 import TABLES
 
 from deniable.client.environment import veto
+from deniable.client.tables import VERSION
 from deniable.protocol.survey import Survey
 
 WATCHED = """
@@ -84,7 +85,7 @@ def test_a_no_outlives_upgrades_and_restarts(
     assert heard.requests == []
     assert rows(store, "SELECT question, version FROM ledger") == [("dark", 1)]
     assert rows(store, "SELECT * FROM queue") == []
-    assert rows(store, "PRAGMA user_version") == [(2,)]
+    assert rows(store, "PRAGMA user_version") == [(VERSION,)]
 
 
 def test_the_same_program_is_seen_to_use_sockets_and_threads(

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -335,6 +335,22 @@ FORMS = {
     "1bitmean": "It sends a single yes or no, drawn by lot: yes is likelier the larger",
     "piecewise": "It sends a place on the scale, drawn by lot: one near your number more often",
     "square-wave": "It sends a place on the scale, drawn by lot: one near your number more often",
+    "privset": "It names a few of the choices, always as many, and some of them are mere fillers:",
+    "cms": "It sends a row of yes and no, one of which stands for your text and for many others.",
+    "hcms": "the one that stands for yours in about 88 of 100 cases",
+    "pem": "It sends a code that stands for many texts, or for many beginnings of texts: the one",
+    "trajectory": "It says something in some of the periods only, chosen without regard to your",
+    "counter": "It draws a mark on the scale, without regard to your number, and says yes or no",
+}
+HOURS = {"type": "number", "range": {"low": Decimal(0), "high": Decimal(24)}}
+HORIZON = {"start": date(2026, 11, 30), "periods": 30}
+OF_KINDS: dict[str, tuple[dict[str, Any], Any]] = {
+    "choice": ({"type": "choice", "choices": SIDES}, SIDES[3]),
+    "number": (HOURS, 3),
+    "set": ({"type": "set", "choices": SIDES, "max_items": 3}, SIDES[:2]),
+    "text": ({"type": "text", "text": {"alphabet": "abc", "max_length": 9}}, "abba"),
+    "trajectory": ({"horizon": HORIZON | {"changes": 2}}, True),
+    "counter": (HOURS | {"horizon": HORIZON}, 3),
 }
 
 
@@ -342,20 +358,21 @@ def test_explain_knows_every_mechanism(start: Any, tell: Tell) -> None:
     from deniable.protocol.mechanisms import MECHANISMS
 
     assert set(MECHANISMS) == set(FORMS)
-    hours = {"type": "number", "range": {"low": Decimal(0), "high": Decimal(24)}}
-    asked = {
-        f"by-{name}": question(**hours, mechanism=name)
-        if mechanism.asks == "number"
-        else choice(*SIDES, mechanism=name)
-        for name, mechanism in MECHANISMS.items()
-    }
-    values = {name: 3 if each["type"] == "number" else SIDES[3] for name, each in asked.items()}
+    kinds = {name: OF_KINDS[mechanism.asks] for name, mechanism in MECHANISMS.items()}
+    asked = {f"by-{name}": question(**kind, mechanism=name) for name, (kind, _) in kinds.items()}
+    values = {f"by-{name}": value for name, (_, value) in kinds.items()}
     with start(survey({"linkable": True}, **asked), consent="on") as client:
         client.record_many(values)
     for name, form in FORMS.items():
         out = " ".join(tell("explain", f"by-{name}").split())
         assert form in out
-        assert "a report that differs proves that it did, and when" in out
+        if name in ("trajectory", "counter"):
+            assert "against any other over its 30 periods" in out
+            assert "Your answer may change: that is covered." in out
+        else:
+            assert "as long as your answer never changes" in out
+            assert "a report that differs proves that it did, and when" in out
+            assert ("all of them give away together has no bound" in out) == (name == "privset")
 
 
 def test_explain_of_a_name_that_was_not_asked(start: Any, tell: Tell) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from client_kit import Clock, Collector, choice, rows, survey
 
-from deniable.client import Client, foresight, recorder
+from deniable.client import Client, recorder
 from deniable.client.answers import Answer
 from deniable.client.foreign import foreign
 from deniable.protocol.derivation import permanent_response
@@ -92,9 +92,7 @@ def test_what_a_handler_raises_reaches_the_app_without_the_answer(
 ) -> None:
     """It comes while the true value and the permanent response are variables."""
     client = start(ILL, consent="on", strict=strict)
-    interrupted = meanwhile(permanent_response)
-    for module in (recorder, foresight):
-        monkeypatch.setattr(module, "permanent_response", interrupted)
+    monkeypatch.setattr(recorder, "permanent_response", meanwhile(permanent_response))
     with pytest.raises(error) as caught:
         ANSWERS[name](client)
     found = dict(variables(caught.value))

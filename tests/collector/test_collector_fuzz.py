@@ -221,7 +221,7 @@ def given_by_a_device(question: Question) -> Response:
     """A response to the first answer, of the device whose secret is zero."""
     mechanism, draws = question.mechanism, KeyedDraws(bytes(32))
     setup = mechanism.assign(draws)
-    memo = mechanism.memo(setup, [0], 0)
+    memo = mechanism.memo(setup, 0)
     assert memo is not None
     return mechanism.permanent(setup, memo, draws)
 

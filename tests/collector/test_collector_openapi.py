@@ -50,11 +50,26 @@ from deniable.protocol.period_state import PeriodState
 from deniable.protocol.report import CODES
 from deniable.protocol.survey import parse_survey
 
+_PAST = datetime.now(UTC) - timedelta(days=15)
+
 SURVEY = make_survey(
     {
         "yes": {},
         "bits": {"type": "choice", "choices": list("abcde"), "mechanism": "oue"},
         "range": {"type": "number", "range": {"low": 0, "high": 10}, "default": "5"},
+        "some": {"type": "set", "choices": list("abcde"), "max_items": 2, "default": ["a", "b"]},
+        "words": {"type": "text", "text": {"alphabet": "ab", "max_length": 9}, "default": "a"},
+        "two": {
+            "type": "joint",
+            "parts": {"x": ["a", "b"], "y": ["c", "d"]},
+            "default": ["a", "c"],
+        },
+        "changes": {"horizon": {"start": today(_PAST), "periods": 30, "changes": 2}},
+        "rises": {
+            "type": "number",
+            "range": {"low": 0, "high": 10},
+            "horizon": {"start": today(_PAST), "periods": 30},
+        },
         "once": {"period": "once"},
     },
     segments=["a"],
@@ -127,7 +142,7 @@ def fill(store: Path) -> list[dict[str, str]]:
         past = today(clock.moment)
         for _ in range(2):
             reply = collector.post(request_body(SURVEY, new_device(), period=past, segment="a"))
-            assert reply.json["accepted"] == 3, reply.body
+            assert reply.json["accepted"] == 8, reply.body
         collector.release(days=5)
         collector.post(request_body(SURVEY, new_device(), period=today(clock.moment)))
         entry = collector.collector.catalogue.questions["test"]["yes"][1]

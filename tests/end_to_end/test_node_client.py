@@ -25,16 +25,18 @@ from typing import IO, Any, cast
 
 import pytest
 from collector_kit import FAR, Server, cli, make_survey, serving
+from kinds_kit import CHANGING, SINGLE
 
 from deniable.analysis import estimate
 from deniable.protocol.derivation import permanent_response
 from deniable.protocol.mechanisms.oracle import FrequencyOracle
-from deniable.protocol.survey import Survey
+from deniable.protocol.survey import Survey, compile_survey
 
 SOURCE = Path(__file__).resolve().parents[2] / "examples" / "client-js"
 DEVICES = 160
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAME = re.compile(r"(?:#|//) (\w+\.\w+)\n")
+NUMBER: dict[str, Any] = {"type": "number", "range": {"low": 0, "high": 10}}
 
 
 @cache
@@ -227,6 +229,36 @@ def stray(variance: float) -> float:
     """The t of 2 exp(-t^2 / (2 (variance + t/3))) = 1e-11, Bernstein's bound: 20 values, 1e-9."""
     nats = math.log(2e11)
     return nats / 3 + math.sqrt(nats**2 / 9 + 2 * nats * variance)
+
+
+LOOK = """
+import { readFileSync } from "node:fs";
+const { Client } = await import(`file://${process.argv[1]}/src/index.js`);
+const { MemoryStorage } = await import(`file://${process.argv[1]}/src/stores/memory.js`);
+const survey = readFileSync(0, "utf8");
+const options = { url: "http://127.0.0.1:9", store: new MemoryStorage(), environment: {} };
+const client = await Client.open({ survey, ...options, consent: "on", background: false });
+for (const name of ["yes", "tools", "both", "dark"]) await client.record(name, true);
+const { state, queued, refused, dropped } = await client.status();
+console.log(JSON.stringify({ state, queued, refused: { ...refused }, dropped }));
+await client.close();
+"""
+
+
+def test_what_it_lacks_is_refused_with_the_reason() -> None:
+    """Each question by itself: the others are answered."""
+    survey = make_survey({"yes": {}, "number": NUMBER, **SINGLE, **CHANGING})
+    done = subprocess.run(
+        [node(), "--input-type=module", "-e", LOOK, str(SOURCE)],
+        input=compile_survey(survey), capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["state"], told["queued"], told["dropped"]) == ("on", 1, {"cannot_answer": 3})
+    kinds = {name: question.type for name, question in survey.questions.items() if name != "yes"}
+    assert told["refused"] == {
+        name: f"is a {kind} question, which this client lacks" for name, kind in kinds.items()
+    } | {"dark": "has a horizon, which this client lacks"}
 
 
 def free_port() -> int:

@@ -131,13 +131,13 @@ def test_a_lifetime_has_one_response_for_each_place(k: int, bits: int) -> None:
     mechanism = made(k, bits, "1")
     assert mechanism.classes == min(bits + 1, k)
     for row in {0, mechanism.shape.rows // 2, mechanism.shape.rows - 1}:
-        keys = {mechanism.memo(row, [value], 0) for value in range(k)}
+        keys = {mechanism.memo(row, value) for value in range(k)}
         assert len(keys) == mechanism.classes
 
 
 def test_values_nobody_asked_about_look_the_same() -> None:
     mechanism = made(10, 3, "1")
-    keys = [mechanism.memo(8, [value], 0) for value in range(10)]
+    keys = [mechanism.memo(8, value) for value in range(10)]
     assert keys == [b"2", b"3", b"3", b"3", b"3", b"3", b"3", b"3", b"0", b"1"]
 
 
@@ -162,7 +162,7 @@ def test_permanent_responses_are_frozen_and_made_of_the_first_words() -> None:
     found = []
     for device in (str(number).encode() for number in range(16)):
         row = mechanism.assign(KeyedDraws(bytes(32), b"setup", device))
-        key = mechanism.memo(row, [5], 0)
+        key = mechanism.memo(row, 5)
         assert key is not None
         permanent = mechanism.permanent(row, key, KeyedDraws(bytes(32), b"permanent", device))
         found.append((permanent.row, permanent.out))
@@ -348,5 +348,5 @@ def test_bits_drawn_anew_for_every_report_are_averaged_away() -> None:
 def test_the_places_of_two_values_differ_in_two_bits_at_most() -> None:
     mechanism = made(6, 4, "1")
     for row, (one, two) in ((r, pair) for r in range(6) for pair in combinations(range(6), 2)):
-        masks = [mechanism._mask(mechanism.memo(row, [v], 0) or b"") for v in (one, two)]
+        masks = [mechanism._mask(mechanism.memo(row, v) or b"") for v in (one, two)]
         assert (masks[0] ^ masks[1]).bit_count() <= 2

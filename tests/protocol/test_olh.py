@@ -102,7 +102,7 @@ def test_rows_buckets_and_responses_are_frozen(
     assert mechanism.g == g
     assert [mechanism.assign(keyed(device, b"setup")) for device in range(8)] == rows
     keys = [str(bucket).encode() for bucket in buckets]
-    assert [mechanism.memo(row, [2026], 0) for row in rows] == keys
+    assert [mechanism.memo(row, 2026) for row in rows] == keys
     for device, (row, key, out) in enumerate(zip(rows, keys, outs, strict=True)):
         permanent = mechanism.permanent(row, key, keyed(device, b"permanent"))
         assert permanent == Response(out, row)
@@ -162,7 +162,7 @@ def test_p_and_q_in_closed_form(epsilon: str, first: str | None) -> None:
 
 def test_the_lifetime_is_that_of_the_buckets() -> None:
     mechanism = olh(4096, "2", "1", g=2)
-    keys = {mechanism.memo(1000, [v], 0) for v in range(4096)}
+    keys = {mechanism.memo(1000, v) for v in range(4096)}
     assert keys == {b"0", b"1"}
     assert mechanism.classes == 2
 

@@ -25,7 +25,7 @@ def test_the_published_values_are_reproduced() -> None:
     mechanism = resolve(11, "1")
     one = Response(1)
     chance = sum(
-        mass * mechanism.law(setup, mechanism.memo(setup, [3], 0) or b"", 1)[one]
+        mass * mechanism.law(setup, mechanism.memo(setup, 3) or b"", 1)[one]
         for setup, mass in outcomes(mechanism.assign).items()
     )
     at = Fraction(3, 10)
@@ -49,7 +49,7 @@ def test_the_rounding_point_is_uniform_and_never_sent() -> None:
     points = outcomes(mechanism.assign)
     assert points == {point: Fraction(1, 5) for point in range(5)}
     for symbol in range(6):
-        up = sum(mass for t, mass in points.items() if mechanism.memo(t, [symbol], 0) == b"1")
+        up = sum(mass for t, mass in points.items() if mechanism.memo(t, symbol) == b"1")
         assert up == Fraction(symbol, 5)
     assert mechanism.shape.rows == 1
 
@@ -59,13 +59,13 @@ def test_a_number_that_moves_costs_two_epsilon_at_most() -> None:
     mechanism = resolve(101, "1")
     assert mechanism.classes == 2
     for point in range(100):
-        assert {mechanism.memo(point, [symbol], 0) for symbol in range(101)} == {b"0", b"1"}
+        assert {mechanism.memo(point, symbol) for symbol in range(101)} == {b"0", b"1"}
 
 
 def test_on_one_side_of_the_rounding_point_nothing_changes() -> None:
     mechanism = resolve(101, "1")
     keyed = [KeyedDraws(bytes(32), b"same") for _ in range(2)]
-    low, high = (mechanism.memo(40, [symbol], 0) or b"" for symbol in (41, 100))
+    low, high = (mechanism.memo(40, symbol) or b"" for symbol in (41, 100))
     assert low == high
     assert mechanism.permanent(40, low, keyed[0]) == mechanism.permanent(40, high, keyed[1])
 

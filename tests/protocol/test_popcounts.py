@@ -14,6 +14,7 @@ from fractions import Fraction
 from itertools import accumulate
 
 import pytest
+from instances import usual
 from survey_documents import choice_table, make_survey
 
 from deniable.protocol.draws import FreshDraws
@@ -28,8 +29,9 @@ RARE = Fraction(1, 10**12)
 OPTIONS: Mapping[str, Mapping[str, int]] = {
     "dbitflip": {"bits": 3},
     "rappor": {"bits": 6, "hashes": 2, "cohorts": 3},
+    "cms": {"rows": 2, "width": 7},
 }
-BITS = ("sue", "oue", "rappor", "dbitflip")
+BITS = ("sue", "oue", "rappor", "dbitflip", "cms")
 
 
 def shortest(laws: list[list[Fraction]]) -> range:
@@ -51,7 +53,7 @@ def enumerated(mechanism: Mechanism) -> Iterator[list[Fraction]]:
     rounds = 1 if mechanism.epsilon_first is None else 2
     for setup in range(mechanism.shape.rows):
         for value in range(mechanism.k):
-            memo = mechanism.memo(setup, [value], 0)
+            memo = mechanism.memo(setup, value)
             assert memo is not None
             law = [Fraction(0)] * (mechanism.shape.width + 1)
             for response, mass in mechanism.law(setup, memo, rounds).items():
@@ -159,7 +161,7 @@ def test_no_float_would_do() -> None:
 
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if name not in BITS])
 def test_other_responses_have_none(name: str) -> None:
-    mechanism = build(name, 7, Decimal(1))
+    mechanism = usual(name, 2, Decimal(1))
     assert mechanism.popcounts is None
     assert mechanism.mean_popcount is None
 

@@ -117,7 +117,7 @@ def test_the_permanent_response_belongs_to_the_filter() -> None:
     mechanism = make(5, "2", bits=4, cohorts=2, hashes=1)
     for cohort in range(2):
         masks = [bloom_filter(cohort, symbol, 4, 1) for symbol in range(5)]
-        keys = [mechanism.memo(cohort, [symbol], 0) for symbol in range(5)]
+        keys = [mechanism.memo(cohort, symbol) for symbol in range(5)]
         assert keys == [mask.to_bytes(1, "little") for mask in masks]
         assert len(set(keys)) < 5
     assert mechanism.classes == 5
@@ -129,7 +129,7 @@ def test_permanent_responses_are_frozen() -> None:
     for device in range(8):
         fields = (b"acme-editor", b"dark_mode", str(device).encode())
         cohort = mechanism.assign(KeyedDraws(SECRET, b"setup", *fields))
-        key = mechanism.memo(cohort, [2], 0)
+        key = mechanism.memo(cohort, 2)
         assert key is not None
         response = mechanism.permanent(cohort, key, KeyedDraws(SECRET, b"permanent", *fields))
         assert response == Response(words_by_hand(mechanism, key, fields), cohort)
@@ -361,7 +361,7 @@ def test_questions_keyed_apart_share_no_noise() -> None:
     Masks keyed without the question, as in Python's RAPPOR, agree always.
     """
     mechanism = make(3, "1", bits=4, cohorts=1, hashes=1)
-    key = mechanism.memo(0, [1], 0)
+    key = mechanism.memo(0, 1)
     assert key is not None
     chance = float(sum(mass**2 for mass in mechanism.law(0, key, 1).values()))
 

@@ -24,7 +24,8 @@ CONFIGURATIONS = [
     (name, first)
     for name, cls in MECHANISMS.items()
     for first in (None, Decimal(1))
-    if issubclass(cls, FrequencyOracle) and (first is None or cls.two_rounds)
+    if cls.asks == "choice" and issubclass(cls, FrequencyOracle)
+    if first is None or cls.two_rounds
 ]
 """Others have simulations of their own."""
 

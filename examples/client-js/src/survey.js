@@ -13,6 +13,11 @@ import { thresholds } from "./thresholds.js";
 const WIRE_HASH = 32;
 const ID = /^[a-z][a-z0-9_-]{0,63}$/;
 const DATE = /^2[0-9]{3}-[0-9]{2}-[0-9]{2}$/;
+const FIELDS = new Set([
+  "id", "version", "hash", "ask", "type", "choices", "range", "mechanism", "epsilon", "epsilon_first",
+  "period", "grace", "min_crowd", "default", "owner", "expires", "sealed",
+]);
+const LACKING = ["number", "set", "text", "joint"];
 const MAX_K = 4096;
 const MAX_QUESTIONS = 200;
 const MAX_GRACE = 60;
@@ -119,7 +124,10 @@ function made(survey, document) {
 /** Why a question is not answered, or null. */
 async function faultOf(survey, question) {
   if (question.sealed) return "is sealed, which this client cannot do";
+  if (LACKING.includes(question.type)) return `is a ${question.type} question, which this client lacks`;
   if (question.type !== "boolean" && question.type !== "choice") return "is of a type this client lacks";
+  if (question.horizon) return "has a horizon, which this client lacks";
+  if (!Object.keys(question).every((key) => FIELDS.has(key))) return "has a field this client does not know";
   if (!wellFormed(question)) return "is not as the compiler writes it; compile the survey again";
   const { mechanism: named } = question;
   if (named.derivation !== DERIVATION || !["grr", "oue", "olh"].includes(named.name)) {

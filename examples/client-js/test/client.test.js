@@ -127,6 +127,9 @@ const EDITS = {
   derivation: (question) => (question.mechanism.derivation = "deniable/2"),
   mechanism: (question) => (question.mechanism.name = "sue"),
   sealed: (question) => (question.sealed = true),
+  type: (question) => (question.type = "set"),
+  horizon: (question) => (question.horizon = { start: "2026-11-30", periods: 8, changes: 2 }),
+  fields: (question) => (question.extra = 1),
 };
 
 for (const [name, edit] of Object.entries(EDITS)) {

@@ -1,0 +1,107 @@
+"""Which candidates stand out by more than chance: exact tails, weights, and the share of errors.
+
+The candidates, and how likely each was before, come from reports of other levels; so given those,
+the counts of the last level are fresh. A string that no device has is supported by a Binomial(n,
+1/g) of its n reports. With the expected collisions added to its mean, and counts divided by what
+unknown collisions inflate their variance by, its tail is the p-value.
+
+Each candidate i has a share w_i of the level alpha, ``sum w_i = 1``: the likelier it was before,
+the more. Where the last level adds evidence like a normal z of mean m under a frequency worth
+finding, most are found if all are judged by one odds ratio: ``t_i = m/2 + (L - log_odds_i)/m`` is
+the least z that counts, with L such that ``sum P(Z > t_i) = alpha``; and ``w_i ~ P(Z > t_i)``.
+
+``P_i = p_i / w_i`` at most alpha (Bonferroni) bounds the probability of any false string by alpha.
+Those listed are the R with the least P_i, R as large as ``P_(R) <= alpha R`` allows (Benjamini and
+Hochberg): then the share of false strings among those listed is at most alpha on average; and where
+no candidate is true, so is the probability that any is listed.
+
+References
+----------
+Benjamini, Hochberg. Controlling the false discovery rate. 1995.
+Genovese, Roeder, Wasserman. False discovery control with p-value weighting. Biometrika 2006.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..extras import extra
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+    Vector = NDArray[np.float64]
+
+_LARGEST = 512
+"""No candidate has more than one in so many of the level, for the likely ones need little."""
+
+_HALVINGS = 40
+
+
+def tails(counts: Vector, n: float, expected: Vector, inflation: float) -> Vector:
+    """Return P(a binomial count reaches these), its variance inflated.
+
+    Parameters
+    ----------
+    counts : array
+        Of n reports.
+    n : float
+    expected : array
+        Mean of each if no device has the string, collisions included.
+    inflation : float
+        1 at least; with 1 the tail is exact.
+    """
+    with extra():
+        import numpy as np
+        from scipy.special import betainc
+    least = np.finfo(np.float64).tiny
+    chance = np.clip(expected / n, 1e-12, 1 - 1e-12)
+    hits = np.maximum(counts, 0) / inflation
+    found: Vector = betainc(np.maximum(hits, least), (n - counts) / inflation + 1, chance)
+    return np.where(counts <= 0, 1.0, found)
+
+
+def weights(log_odds: Vector, shift: float, alpha: float) -> Vector:
+    """Return the share of the level that each candidate has.
+
+    Parameters
+    ----------
+    log_odds : array
+        Before the last level.
+    shift : float
+        m: standard deviations by which the last level shows a frequency worth finding.
+    alpha : float
+    """
+    with extra():
+        import numpy as np
+        from scipy.special import ndtr, ndtri
+    floor = -float(ndtri(alpha / _LARGEST))
+
+    def spent(limit: float) -> Vector:
+        needed = np.maximum(shift / 2 + (limit - log_odds) / shift, floor)
+        found: Vector = ndtr(-needed)
+        return found
+
+    low, high = float(log_odds.min()) - 50 * shift, float(log_odds.max()) + 50 * shift
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if spent(middle).sum() > alpha else (low, middle)
+    chosen = spent(high)
+    share: Vector = chosen / chosen.sum()
+    return share
+
+
+def listed(adjusted: Vector, alpha: float) -> Integers:
+    """Return which to list, those that stand out most first.
+
+    >>> import numpy as np
+    >>> listed(np.array([0.09, 1.0, 0.001, 0.2]), 0.05).tolist()
+    [2, 0]
+    """
+    import numpy as np
+
+    order = np.argsort(adjusted, kind="stable")
+    passed = np.flatnonzero(adjusted[order] <= alpha * np.arange(1, len(order) + 1))
+    return order[: passed[-1] + 1 if len(passed) else 0]
