@@ -46,6 +46,7 @@ format: install
 docs: install
 	@$(RUN) docs/generate.py
 	@$(RUN) docs/generate_mechanisms.py
+	@$(RUN) docs/generate_changing.py
 	@$(RUN) docs/generate_openapi.py
 
 vectors: install

@@ -9,6 +9,7 @@ requests only by what needs them.
 :func:`crosstab`              the two parts of a joint question: pairs, conditionals, association
 :func:`difference`            between two periods, two segments or two answers
 :func:`trend`                 a question over time
+:func:`heavy_hitters`         the frequent answers to a text question, which nobody named
 :func:`plot`                  a picture of any of these
 :func:`periods`               what is released, pending or destroyed there
 :func:`debias`                frequencies from counts of anywhere
@@ -45,12 +46,14 @@ if TYPE_CHECKING:
     from .auditing.audit import audit
     from .auditing.results import Audit
     from .bills import SurveyCheck, SurveyDiff
+    from .changing.estimation import estimate_changing
     from .crosstabs.crosstab import crosstab, crosstab_tallies
     from .crosstabs.results import Crosstab, CrosstabCell
     from .difference_results import Difference, Differences
     from .differences import difference
     from .estimation import debias, estimate_tallies
     from .explaining import Explanation, explain
+    from .lasso import estimate_selected
     from .models.comparison import compare
     from .models.results import Comparison, Model
     from .number_estimation import estimate_numbers
@@ -69,12 +72,16 @@ if TYPE_CHECKING:
     from .postprocess import post_process
     from .query import estimate, periods
     from .results import Estimate, Estimates, EstimateSeries
+    from .sets.estimates import estimate_sets
+    from .sets.results import SetEstimates
     from .shuffling.results import ShuffleEpsilon
     from .shuffling.shuffled import shuffle_epsilon
     from .simulated import SimulatedValue, Simulation
     from .simulations import simulate
     from .sources import PeriodStates, Source, open_source
     from .surveys import check_survey, diff
+    from .texts.heavy_hitter_results import HeavyHitter, HeavyHitters
+    from .texts.heavy_hitters import discover_texts, heavy_hitters
     from .texts.named import estimate_texts
     from .totals.accounting import total_epsilon
     from .totals.results import TotalEpsilon
@@ -90,6 +97,8 @@ __all__ = [
     "Audit",
     "BatchResult",
     "Comparison",
+    "Crosstab",
+    "CrosstabCell",
     "Difference",
     "Differences",
     "EpsilonShares",
@@ -97,6 +106,8 @@ __all__ = [
     "EstimateSeries",
     "Estimates",
     "Explanation",
+    "HeavyHitter",
+    "HeavyHitters",
     "LocalPlan",
     "MarginPlan",
     "Model",
@@ -105,6 +116,7 @@ __all__ = [
     "Point",
     "QuestionPlan",
     "SealingKeyTable",
+    "SetEstimates",
     "ShuffleEpsilon",
     "SimulatedValue",
     "Simulation",
@@ -121,14 +133,21 @@ __all__ = [
     "check_survey",
     "compare",
     "create_sealing_key",
+    "crosstab",
+    "crosstab_tallies",
     "debias",
     "diff",
     "difference",
+    "discover_texts",
     "estimate",
+    "estimate_changing",
     "estimate_numbers",
+    "estimate_selected",
+    "estimate_sets",
     "estimate_tallies",
     "estimate_texts",
     "explain",
+    "heavy_hitters",
     "open_source",
     "periods",
     "plan_epsilon",
@@ -154,12 +173,14 @@ _MODULES = {
     "auditing.audit": ("audit",),
     "auditing.results": ("Audit",),
     "bills": ("SurveyCheck", "SurveyDiff"),
+    "changing.estimation": ("estimate_changing",),
     "crosstabs.crosstab": ("crosstab", "crosstab_tallies"),
     "crosstabs.results": ("Crosstab", "CrosstabCell"),
     "difference_results": ("Difference", "Differences"),
     "differences": ("difference",),
     "estimation": ("debias", "estimate_tallies"),
     "explaining": ("Explanation", "explain"),
+    "lasso": ("estimate_selected",),
     "models.comparison": ("compare",),
     "models.results": ("Comparison", "Model"),
     "number_estimation": ("estimate_numbers",),
@@ -178,12 +199,16 @@ _MODULES = {
     "postprocess": ("post_process",),
     "query": ("estimate", "periods"),
     "results": ("Estimate", "Estimates", "EstimateSeries"),
+    "sets.estimates": ("estimate_sets",),
+    "sets.results": ("SetEstimates",),
     "shuffling.results": ("ShuffleEpsilon",),
     "shuffling.shuffled": ("shuffle_epsilon",),
     "simulated": ("SimulatedValue", "Simulation"),
     "simulations": ("simulate",),
     "sources": ("PeriodStates", "Source", "open_source"),
     "surveys": ("check_survey", "diff"),
+    "texts.heavy_hitter_results": ("HeavyHitter", "HeavyHitters"),
+    "texts.heavy_hitters": ("discover_texts", "heavy_hitters"),
     "texts.named": ("estimate_texts",),
     "totals.accounting": ("total_epsilon",),
     "totals.results": ("TotalEpsilon",),

@@ -83,7 +83,7 @@ def estimate_bloom(mechanism: Rappor, cells: Sequence[int], level: Level) -> tup
     MissingExtraError
         If numpy or scipy is absent.
     """
-    fit = _Fit.of(mechanism, cells)
+    fit = BloomFit.of(mechanism, cells)
     frequencies = fit.frequencies()
     errors = fit.errors(frequencies)
     z = level.z
@@ -116,7 +116,7 @@ def nonnegative(
     """
     if not isinstance(mechanism, Rappor) or isinstance(counted, Supports):
         raise ParameterError(f"post_process nnls fits Bloom filters, and {mechanism.name} has none")
-    fit = _Fit.of(mechanism, counted)
+    fit = BloomFit.of(mechanism, counted)
     return tuple(_pivot(fit.gram, fit.target()).tolist()), NONNEGATIVE
 
 
@@ -128,7 +128,7 @@ def bloom_covariance(mechanism: Rappor, cells: Sequence[int], frequencies: Vecto
     ParameterError
         As for :func:`estimate_bloom`.
     """
-    return _Fit.of(mechanism, cells).covariance(frequencies)
+    return BloomFit.of(mechanism, cells).covariance(frequencies)
 
 
 @lru_cache(maxsize=8)
@@ -145,17 +145,7 @@ def worst_lie(mechanism: Rappor) -> float:
     MissingExtraError
         If numpy or scipy is absent.
     """
-    with extra():
-        import numpy as np
-    fit = _Fit.of(mechanism, [1] * mechanism.shape.cells)
-    inverse, bits, q = fit.inverse(), mechanism.bits, float(mechanism.q)
-    most = 0.0
-    for cohort in range(mechanism.cohorts):
-        pulls = fit.design[cohort * bits : (cohort + 1) * bits] @ inverse
-        up, down = np.maximum(pulls, 0.0).sum(axis=0), np.maximum(-pulls, 0.0).sum(axis=0)
-        moved = np.maximum(up * (1 - q) + down * q, up * q + down * (1 - q))
-        most = max(most, float(moved.max()))
-    return most * mechanism.cohorts / float(mechanism.p - mechanism.q)
+    return BloomFit.of(mechanism, [1] * mechanism.shape.cells).worst_lie(mechanism.k)
 
 
 def _pivot(gram: Matrix, target: Vector) -> Vector:
@@ -195,13 +185,13 @@ def require_told_apart(question: str, mechanism: Rappor) -> None:
         If numpy or scipy is absent.
     """
     try:
-        _Fit.of(mechanism, [1] * mechanism.shape.cells)
+        BloomFit.of(mechanism, [1] * mechanism.shape.cells)
     except ParameterError as exc:
         raise ParameterError(f"{question}: {exc}") from None
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
+class BloomFit:
     """The normal equations of one tally.
 
     Attributes
@@ -221,12 +211,18 @@ class _Fit:
     factor: Matrix
 
     @classmethod
-    def of(cls, mechanism: Rappor, cells: Sequence[int]) -> _Fit:
+    def of(
+        cls,
+        mechanism: Rappor,
+        cells: Sequence[int],
+        columns: csr_array[Any, tuple[int, int]] | None = None,
+    ) -> BloomFit:
+        """Return those of all symbols, or of other columns of bits."""
         with extra():
             import numpy as np
             import scipy.linalg
-        rows, k = mechanism.shape.rows, mechanism.k
-        design = _design(k, mechanism.bits, mechanism.hashes, rows)
+        rows = mechanism.shape.rows
+        design = filters_of(mechanism) if columns is None else columns
         table = np.asarray(cells, dtype=np.float64).reshape(rows, mechanism.bits + 1)
         weights = np.repeat(table[:, -1], mechanism.bits)
         gram = (design.T @ design.multiply(weights[:, None]).tocsr()).toarray()
@@ -285,6 +281,19 @@ class _Fit:
             made += n * (moved.T @ (pairs @ moved) - np.outer(means, means))
         return made
 
+    def worst_lie(self, count: int) -> float:
+        """Return :func:`worst_lie` of the first so many columns, where each cohort has a report."""
+        import numpy as np
+
+        mechanism, inverse = self.mechanism, self.inverse()[:, :count]
+        bits, q, most = mechanism.bits, float(mechanism.q), 0.0
+        for cohort in range(mechanism.cohorts):
+            pulls = self.design[cohort * bits : (cohort + 1) * bits] @ inverse
+            up, down = np.maximum(pulls, 0.0).sum(axis=0), np.maximum(-pulls, 0.0).sum(axis=0)
+            moved = np.maximum(up * (1 - q) + down * q, up * q + down * (1 - q))
+            most = max(most, float(moved.max()))
+        return most * mechanism.cohorts / float(mechanism.p - mechanism.q)
+
     def inverse(self) -> Matrix:
         """Return G^-1 from its factor."""
         import numpy as np
@@ -295,8 +304,13 @@ class _Fit:
         return full
 
 
+def filters_of(mechanism: Rappor) -> csr_array[Any, tuple[int, int]]:
+    """Return which bits of all cohorts each symbol's filters have, shape (C m, k)."""
+    return _filters(mechanism.k, mechanism.bits, mechanism.hashes, mechanism.shape.rows)
+
+
 @lru_cache(maxsize=4)
-def _design(k: int, bits: int, hashes: int, cohorts: int) -> csr_array[Any, tuple[int, int]]:
+def _filters(k: int, bits: int, hashes: int, cohorts: int) -> csr_array[Any, tuple[int, int]]:
     """Return which bits of all cohorts each symbol's filters have."""
     with extra():
         import numpy as np

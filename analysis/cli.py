@@ -24,6 +24,7 @@ COMMANDS = {
     "crosstab": "crosstab",
     "difference": "difference",
     "trend": "trend",
+    "heavy-hitters": "heavy_hitters",
     "periods": "periods",
     "debias": "debias",
     "users-needed": "users_needed",

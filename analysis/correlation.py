@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from deniable.protocol.mechanisms import FrequencyOracle, Mechanism
+from deniable.protocol.mechanisms.privset import PrivSet
 from deniable.protocol.response import Response, Shape
 
 from .decode import decode
@@ -52,6 +53,10 @@ _PARTLY = (
     "correlated: both values are of one tally; only devices that are asked about both correlate "
     "them, and those are counted in it."
 )
+_NESTED = (
+    "conservative: both items are of one tally, and how many sets have both is not known; the "
+    "errors are those if the rarer item comes with the other only."
+)
 _BOUND = (
     "conservative: both values are of one tally, and their correlation is not known; the errors "
     "are added, which holds for any."
@@ -70,10 +75,15 @@ def of_values(mechanism: Mechanism, cells: Sequence[int], one: int, two: int) ->
     - Where a device's bits cover some values only and are independent but for the true one,
       ``J - g_1 g_2 = -f_1 f_2 (p-q)^2`` among the m devices that cover both, and of estimates
       from n_1 and n_2 devices the covariance is m/(n_1 n_2) times that.
+    - Of two items of a set, ``J = A J_one + (1 - A) J_none`` with the share A of sets that have
+      one of them or both, which is at least the larger frequency; and the sum of both where a
+      set has one item at most.
     - Otherwise the bound -1.
     """
     if not isinstance(mechanism, FrequencyOracle):
         return Correlation(-1.0, _BOUND)
+    if isinstance(mechanism, PrivSet):
+        return _of_items(mechanism, cells, one, two)
     supports = decode(mechanism, cells)
     counts = [supports.counts[symbol] for symbol in (one, two)]
     trials = [supports.trials[symbol] for symbol in (one, two)]
@@ -99,6 +109,19 @@ def of_values(mechanism: Mechanism, cells: Sequence[int], one: int, two: int) ->
 
 INDEPENDENT_BITS = frozenset({"dbitflip"})
 """Mechanisms of which a device covers some values only, with a coin of its own for each."""
+
+
+def _of_items(mechanism: PrivSet, cells: Sequence[int], one: int, two: int) -> Correlation:
+    """Return the correlation of two items, or the least there can be."""
+    p, q, n = float(mechanism.p), float(mechanism.q), mechanism.shape.reports(cells)
+    f = [min(1.0, max(0.0, (cells[item] / n - q) / (p - q))) for item in (one, two)]
+    alone = mechanism.items == 1
+    either = min(1.0, sum(f)) if alone else max(f)
+    truly, never = map(float, mechanism.joint)
+    shares = [q + each * (p - q) for each in f]
+    both = never + either * (truly - never)
+    coefficient = _phi(both - shares[0] * shares[1], *shares)
+    return Correlation(coefficient, _EXACT if alone else _NESTED)
 
 
 def _phi(covariance: float, one: float, two: float) -> float:

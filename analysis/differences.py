@@ -263,5 +263,6 @@ def _symbol(question: Question, value: Value | str) -> int:
     """Return the symbol of an answer, which may be written as text."""
     if not question.values:
         raise ParameterError(f"{question.id} asks for a number: its mean is compared, no values")
-    written = {text(each): each for each in question.values}
-    return question.encode(written.get(value, value) if isinstance(value, str) else value)
+    written = {text(each): symbol for symbol, each in enumerate(question.values)}
+    known = written.get(value) if isinstance(value, str) else None
+    return question.encode(value) if known is None else known

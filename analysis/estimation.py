@@ -147,15 +147,20 @@ def estimate_tallies(
     ------
     ParameterError
         If there is no tally, or they are of different questions or periods, or two are of the
-        same devices; or if the question is for a number or a text, see
-        :func:`deniable.analysis.estimate_numbers` and :func:`deniable.analysis.estimate_texts`.
+        same devices; or if the question is for a number, a text or a set, see
+        :func:`deniable.analysis.estimate_numbers`, :func:`deniable.analysis.estimate_texts` and
+        :func:`deniable.analysis.estimate_sets`.
     """
     check_same(tallies)
     question, period = tallies[0].question, tallies[0].period
+    if question.horizon is not None:
+        raise ParameterError(f"{question.id} has a horizon; use estimate_changing")
     if question.range is not None:
         raise ParameterError(f"{question.id} asks for a number; use estimate_numbers")
     if question.text is not None:
         raise ParameterError(f"{question.id} asks for a text; use estimate_texts")
+    if question.type == "set":
+        raise ParameterError(f"{question.id} asks for a set; use estimate_sets")
     mechanism = question.mechanism
     cells = add([tally.cells for tally in tallies])
     n = sum(tally.n for tally in tallies)

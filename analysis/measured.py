@@ -18,6 +18,7 @@ from .means import estimate_mean
 from .number_estimation import estimate_numbers
 from .number_results import NumberEstimates
 from .results import Estimates
+from .sets.estimates import estimate_sets
 
 Quantity = Literal["frequency", "mean"]
 """What is compared: how many gave an answer, or the mean of a number in its own units."""
@@ -70,5 +71,6 @@ def estimated(
 ) -> Estimates | NumberEstimates:
     """Estimate frequencies, or a number's mean alone, as the question asks."""
     if tallies[0].question.range is None:
-        return estimate_tallies(tallies, confidence=confidence, simultaneous=simultaneous)
+        usual = estimate_sets if tallies[0].question.type == "set" else estimate_tallies
+        return usual(tallies, confidence=confidence, simultaneous=simultaneous)
     return estimate_numbers(tallies, quantiles=(), confidence=confidence)

@@ -77,6 +77,8 @@ def estimate_numbers(
     mechanism, interval = question.mechanism, question.range
     if interval is None:
         raise ParameterError(f"{question.id} does not ask for a number")
+    if question.horizon is not None:
+        raise ParameterError(f"{question.id} has a horizon; use estimate_changing")
     if not isinstance(mechanism, Scale):
         raise DocumentError(f"decoder {mechanism.decoder} is unknown; upgrade deniable to read it")
     shares = _levels(question, quantiles)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from statistics import fmean
 from typing import Final
 
@@ -11,6 +11,7 @@ from deniable.protocol.errors import ParameterError
 
 from .number_results import NumberEstimates, Statistic
 from .results import Estimate, Estimates
+from .sets.results import MeanSize, SetEstimates
 
 POOLS: Final = ("mean",)
 
@@ -48,7 +49,7 @@ def pool_mean(periods: Sequence[Estimates]) -> Estimates:
     values = zip(*(one.estimates for one in periods), strict=True)
     names = tuple(str(one.period) for one in periods)
     note = _NOTE.format(len(names))
-    return replace(
+    pooled = replace(
         periods[-1],
         n=n,
         period=f"{names[0]}/{names[-1]}",
@@ -56,6 +57,19 @@ def pool_mean(periods: Sequence[Estimates]) -> Estimates:
         estimates=tuple(_mean(value, n) for value in values),
         warnings=tuple(warning for one in periods for warning in one.warnings),
         notes=(note, *dict.fromkeys(note for one in periods for note in one.notes)),
+    )
+    return _with_sizes(pooled, periods) if isinstance(pooled, SetEstimates) else pooled
+
+
+def _with_sizes(pooled: SetEstimates, periods: Sequence[Estimates]) -> SetEstimates:
+    """Return the means of sizes and mean sizes too."""
+    sets = [one for one in periods if isinstance(one, SetEstimates)]
+    sizes = zip(*(one.sizes for one in sets), strict=True)
+    means = zip(*(astuple(one.mean_size) for one in sets), strict=True)
+    return replace(
+        pooled,
+        sizes=tuple(_mean(size, pooled.n) for size in sizes),
+        mean_size=MeanSize(*map(fmean, means)),
     )
 
 

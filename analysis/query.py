@@ -13,10 +13,12 @@ from deniable.protocol.tally import Tally
 from .changing.query import of_horizon, whole
 from .estimation import estimate_tallies
 from .inputs import Number
+from .lasso import LASSO, LEAST_SQUARES, estimate_selected, require_decoder
 from .number_estimation import estimate_numbers
 from .pooling import POOLS, pool_mean, pool_numbers
 from .results import EstimateSeries
 from .selection import Selection, absent, select, which_survey
+from .sets.estimates import estimate_sets
 from .shuffling.released import with_crowds
 from .sources import PeriodStates, Source, open_source
 from .suspicion.warned import with_warnings
@@ -42,6 +44,7 @@ def estimate(
     pool: str | None = None,
     quantiles: Iterable[Number] | None = None,
     strings: Iterable[str] | None = None,
+    decoder: str = LEAST_SQUARES,
     shuffle_delta: Number | None = None,
 ) -> EstimateSeries:
     """Estimate how many devices answer what, or the mean of a number, from released tallies.
@@ -72,6 +75,9 @@ def estimate(
     strings : iterable of str, optional
         Of a text question, which needs them: those to estimate, see
         :func:`deniable.analysis.estimate_texts`.
+    decoder : str
+        ``least-squares``, or ``lasso`` for the frequent ones of more values than rappor's bits can
+        tell apart, see :func:`deniable.analysis.estimate_selected`.
     shuffle_delta : Decimal, float or str, optional
         In (0, 1): add what the crowd of each tally adds to the noise, a certified epsilon of that
         tally alone that may fail with this probability.
@@ -80,7 +86,9 @@ def estimate(
     -------
     EstimateSeries
         One result for each period, oldest first. Periods are pooled only by ``pool``: memoized
-        noise is the same in each, so their errors do not average out. ``warnings`` tell signs of
+        noise is the same in each, so their errors do not average out. Of a question with a
+        horizon every period is estimated from all released tallies together, see
+        :func:`deniable.analysis.estimate_changing`, and there are no warnings. ``warnings`` tell signs of
         fake or broken reports, see :func:`deniable.analysis.suspicion.warned.with_warnings`.
 
     Raises
@@ -102,6 +110,7 @@ def estimate(
     tallies = place.tallies(name, question)
     chosen = select(tallies, selection, states)
     noted = [(tallies, _notes(tallies, segment, states)) for tallies in chosen]
+    require_decoder(chosen[0][0].question, decoder, alone=pool is None)
     if chosen[0][0].question.horizon is not None:
         if any(one is not None for one in (shuffle_delta, quantiles, strings)):
             raise ParameterError(
@@ -129,8 +138,11 @@ def estimate(
     if quantiles is not None:
         raise ParameterError(f"{question} does not ask for a number; leave out quantiles")
     names = _strings(chosen[0][0].question, strings, post_process)
+    usual = estimate_sets if chosen[0][0].question.type == "set" else estimate_tallies
+    if decoder == LASSO:
+        usual = estimate_selected
     made = tuple(
-        estimate_tallies(
+        usual(
             tallies,
             confidence=confidence,
             simultaneous=simultaneous,

@@ -44,9 +44,7 @@ def accounted(
     return {**units(epsilon_first, unit), "epsilon_verdict": read(float(epsilon)).verdict}
 
 
-def with_units(
-    epsilon: Decimal, epsilon_first: Decimal | None, unit: str = EPSILON_UNIT
-) -> str:
+def with_units(epsilon: Decimal, epsilon_first: Decimal | None, unit: str = EPSILON_UNIT) -> str:
     """Write epsilons with what they are of, and what is to be said of a large one, for people."""
     first = "" if epsilon_first is None else f"; {canonical(epsilon_first)} {FIRST_UNIT}"
     verdict = beyond(epsilon)
@@ -169,7 +167,7 @@ class Estimates(Context):
     def sections(self) -> tuple[Section, ...]:
         """Return the estimates for people, rounded to two digits of their errors."""
         columns = ("value", "count", "frequency", "standard error", "low", "high")
-        rows = [_row(estimate, self.n) for estimate in self.estimates]
+        rows = [row(estimate, self.n) for estimate in self.estimates]
         return (Section(self.title(), columns, rows, (*self._legend(), *self.notes)),)
 
     def _how(self) -> Record:
@@ -271,8 +269,8 @@ def text(value: object) -> str:
     return str(value)
 
 
-def _row(estimate: Estimate, n: int) -> tuple[str, ...]:
-    """Round to two significant digits of the standard error."""
+def row(estimate: Estimate, n: int) -> tuple[str, ...]:
+    """Write one of n devices, rounded to two significant digits of the standard error."""
     places = decimals(estimate.standard_error)
     of_count = decimals(estimate.standard_error * n)
     frequencies = (estimate.frequency, estimate.standard_error, estimate.low, estimate.high)

@@ -29,6 +29,7 @@ class SimulatedValue:
         Devices that answer.
     mechanism : str
     value : bool, str or "mean"
+        Of a set question each item, then ``size 0`` and so on, and ``mean size``.
     truth : float
         Frequency by the weights of the truth, among those who answer; or the mean of their
         numbers, each at the nearest point of its grid.

@@ -13,7 +13,7 @@ from typing import SupportsIndex
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.mechanisms import Scale
-from deniable.protocol.question import Value
+from deniable.protocol.question import Question, Value
 from deniable.protocol.ranges import Range
 from deniable.protocol.survey import load_survey
 from deniable.protocol.tally import Tally
@@ -25,6 +25,7 @@ from .estimators import Level, Raw
 from .extras import extra
 from .inputs import Number
 from .means import estimate_mean
+from .sets.rehearsal import set_answers
 from .simulated import SimulatedValue, Simulation
 from .texts.named import estimate_texts
 from .texts.rehearsal import most_frequent, not_all
@@ -199,6 +200,9 @@ def _answers(
         level = Level(float(1 - chance))
         yield _mean(question.range, estimate_mean(question.mechanism, tally.cells, level))
         return
+    if question.type == "set":
+        yield from (_Answer(*one) for one in set_answers(tally, chance, simultaneous))
+        return
     if question.text is None:
         made = estimate_tallies([tally], confidence=chance, simultaneous=simultaneous)
     else:
@@ -206,7 +210,12 @@ def _answers(
         made = estimate_texts([tally], strings, confidence=chance, simultaneous=simultaneous)
     for one in made.estimates:
         raw = Raw(one.frequency, one.standard_error, one.low, one.high)
-        yield _Answer(one.value, raw, _share(question.encode(one.value)))
+        yield _Answer(one.value, raw, _share(_symbol(question, one.value)))
+
+
+def _symbol(question: Question, value: Value | int) -> int:
+    """Return the symbol of what was estimated; a pair goes by its text."""
+    return question.choices.index(str(value)) if question.parts else question.encode(value)
 
 
 def _share(symbol: int) -> Callable[[Mapping[int, float]], float]:

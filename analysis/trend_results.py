@@ -133,7 +133,9 @@ class Trend:
         """Return the series for people, rounded to two digits of their errors."""
         columns = ("value", "period", "n", self.quantity, "standard error", "low", "high")
         rows = [_row(point) for point in self.points]
-        return (Section(self.title(), columns, rows, (*self._legend(), self.correlation, *self.notes)),)
+        return (
+            Section(self.title(), columns, rows, (*self._legend(), self.correlation, *self.notes)),
+        )
 
     def title(self) -> str:
         """Name what is shown, and of how many devices."""

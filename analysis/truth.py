@@ -2,12 +2,15 @@
 
 The header names questions of the survey. Each row is one kind of person; ``weight``, if there is
 such a column, says how many there are of it beside the others. An empty field is a person who
-records nothing: the question's default is answered, or nothing at all.
+records nothing: the question's default is answered, or nothing at all. The choices of a set have
+``|`` between them; a field that begins with a bracket is a JSON array of them, such as ``[]`` for
+the empty set.
 """
 
 from __future__ import annotations
 
 import csv
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +35,9 @@ _FIXES = {
     "boolean": "write true or false",
     "number": "write a number like 12.5",
     "choice": "write one of the question's choices",
+    "set": "write its choices like a|b, or [] for none, or a JSON array",
+    "joint": "write a choice of each part, like dark / free",
+    "text": "write text",
 }
 
 
@@ -87,7 +93,8 @@ def read_truth(path: str | PathLike[str], survey: Survey, only: Sequence[str] = 
     ----------
     path : str or path
         Of a CSV file with a header. Values are true, false, 1 or 0 for a yes/no, a choice as
-        the survey spells it, and a number, which is clipped as a device would.
+        the survey spells it, a number, which is clipped as a device would, text, and the choices
+        of a set as ``a|b``.
     survey : Survey
     only : sequence of str
         Questions to read; all of the survey's if empty.
@@ -183,11 +190,28 @@ def _symbols(table: _Table, question: Question) -> tuple[int, ...]:
 def _symbol(question: Question, text: str) -> int:
     if text == "":
         return ABSENT if question.default is None else question.encode(question.default)
-    value: bool | str | Decimal = text
+    if question.type == "joint":
+        return question.choices.index(text)
+    value: bool | str | Decimal | list[str] = text
     if question.type == "boolean":
         if text.lower() not in _BOOLEANS:
             raise ValueError
         value = _BOOLEANS[text.lower()]
     elif question.type == "number":
         value = parse_decimal(text)
+    elif question.type == "set":
+        value = _entries(text)
     return question.encode(value)
+
+
+def _entries(text: str) -> list[str]:
+    """Read a set: a JSON array, or entries with ``|`` between them."""
+    if not text.startswith("["):
+        return [entry.strip() for entry in text.split("|")]
+    try:
+        entries = json.loads(text)
+    except RecursionError as exc:
+        raise ValueError from exc
+    if not isinstance(entries, list):
+        raise ValueError
+    return entries

@@ -8,8 +8,8 @@ to the supports of each value, all but the affine map.
 Peers run in an interpreter of their own, those that take long on fewer users, and are scaled to
 n. Both are timed in seconds of the processor, for everything here runs on one; the shortest of
 several rounds counts, and every ratio is to the fastest peer. Then, in seconds of the clock, whole
-estimates of k = 4096 values and a million devices; and the tallies of a billion devices, as
-``deniable simulate`` draws them.
+estimates of k = 4096 values and a million devices; the tallies of a billion devices, as
+``deniable simulate`` draws them; and texts, see sketching/texts.py.
 """
 
 from __future__ import annotations
@@ -38,7 +38,12 @@ from deniable.protocol.mechanisms import MECHANISMS, FrequencyOracle, Mechanism,
 from deniable.protocol.survey import parse_survey
 from deniable.protocol.tally import Tally
 
-PEERS = Path(__file__).parent / "peers" / "oracles.py"
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE)]
+
+from sketching import texts  # noqa: E402
+
+PEERS = HERE / "peers" / "oracles.py"
 INSTALL = "pip install pure-ldp==1.2.0 multi-freq-ldpy==0.2.5 'xxhash<4' scikit-learn statsmodels"
 EPSILON = Decimal(1)
 AIMS = {"device": {"grr": 20, "oue": 20, "olh": 20, "hr": 20},
@@ -148,7 +153,7 @@ def client(k: int, devices: int = 200) -> None:
         for device in range(devices):
             secret = device.to_bytes(32, "big")
             setup = mechanism.assign(KeyedDraws(secret, b"setup"))
-            memo = mechanism.memo(setup, (device % k,), 0) or b""
+            memo = mechanism.memo(setup, device % k) or b""
             mechanism.permanent(setup, memo, KeyedDraws(secret, b"permanent", memo))
         spent = (time.process_time() - started) / devices
         print(f"the client's own {name}, k = {k}: {spent * 1e6:.0f} µs a report")
@@ -196,8 +201,8 @@ def billion(values: tuple[int, ...] = (100, LARGE_K), periods: int = 7) -> None:
     """Print how long the tallies of a billion devices take; of what is drawn singly, a million."""
     print(f"\nTallies of {periods} periods, with a second round where there is one")
     rng = np.random.default_rng(3)
-    for name, cls in MECHANISMS.items():
-        line = f"{name:<12}"
+    for name in (*named("choice"), *named("number")):
+        cls, line = MECHANISMS[name], f"{name:<12}"
         for k in values:
             mechanism = build(name, k, EPSILON, EPSILON / 2 if cls.two_rounds else None)
             n = 10**9 if isinstance(simulator(mechanism), Counted) else 10**6
@@ -220,13 +225,17 @@ def main() -> None:
         metavar="PYTHON",
         help="the interpreter of an environment with the peers; otherwise this one",
     )
+    parser.add_argument("--only", choices=["choices", "texts"], help="one part alone")
     options = parser.parse_args()
     missing: set[str] = set()
-    for k in options.values:
-        missing.update(compare(k, options.devices, options.rounds, options.peers))
-        client(k)
-    large()
-    billion()
+    if options.only != "texts":
+        for k in options.values:
+            missing.update(compare(k, options.devices, options.rounds, options.peers))
+            client(k)
+        large()
+        billion()
+    if options.only != "choices":
+        missing.update(texts.compare(options.peers, 10 * options.devices, options.rounds))
     if missing:
         print(f"\nNot installed: {', '.join(sorted(missing))}. In an environment of its own,")
         print(f"  {INSTALL}")

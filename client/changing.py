@@ -15,6 +15,7 @@ from deniable.protocol.periods import Period, midnight, period_at
 from deniable.protocol.question import Question
 from deniable.protocol.response import Response
 
+from .memories import Memories
 from .pacing import due_defaults
 
 
@@ -28,6 +29,27 @@ def ends(question: Question) -> datetime:
     if question.horizon is None:
         raise ValueError("a question without horizon has no last period")
     return question.closes(question.horizon.last(question.period))
+
+
+def report(
+    secret: bytes,
+    question: Question,
+    memories: Memories,
+    symbol: int | None,
+    period: Period,
+    *,
+    local: bool,
+) -> Response | None:
+    """Return what is reported of a period, None if nothing is, and remember what it left.
+
+    In a transaction; ``symbol`` is None if nothing was recorded, ``local`` as for
+    :meth:`~.memories.Memories.keep`.
+    """
+    memory, t = memories.of(question), index(question, period)
+    response, after = next_response(secret, question, memory, symbol, t)
+    if after is not None:
+        memories.keep(question, after, ends(question), local=local)
+    return response
 
 
 def gone_on(

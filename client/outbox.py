@@ -136,7 +136,8 @@ class Outbox:
         with self._db.transaction():
             self._store.memories.blank_over(now)
             dropped = self._queue.remove_closed(now)
-            self._store.count({"period_closed": dropped})
+            if dropped:
+                self._store.count({"period_closed": dropped})
         self._store.journal.trim(now)
         return dropped
 

@@ -11,11 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from deniable.protocol.derivation import (
-    instantaneous_response,
-    next_response,
-    permanent_response,
-)
+from deniable.protocol.derivation import instantaneous_response, permanent_response
 from deniable.protocol.periods import ONCE, Period, period_at
 from deniable.protocol.question import Question
 from deniable.protocol.response import Response, Wire
@@ -209,17 +205,11 @@ class Recorder:
     def _permanent(
         self, secret: bytes, question: Question, symbol: int | None, period: Period, consent: str
     ) -> Response | None:
-        """Return what is reported of a period, None if nothing is; keep what is to be remembered.
-
-        ``symbol`` is None only of a question with a horizon.
-        """
+        """Return what is remembered for ever of a period's answer; None if nothing is reported."""
         if question.horizon is None and symbol is not None:
             return permanent_response(secret, question, symbol)
-        memories, t = self._store.memories, changing.index(question, period)
-        response, after = next_response(secret, question, memories.of(question), symbol, t)
-        if after is not None:
-            memories.keep(question, after, changing.ends(question), local=consent != "on")
-        return response
+        memories, local = self._store.memories, consent != "on"
+        return changing.report(secret, question, memories, symbol, period, local=local)
 
     def _departure(
         self, report: Queued, question: Question, period: Period, now: datetime, device: Device

@@ -16,6 +16,7 @@ from devices import Answers, Arrived, answer_all
 from truth import Line, printed
 
 from deniable.client import Client
+from deniable.protocol.periods import midnight
 from deniable.protocol.survey import Survey
 
 HERE = Path(__file__).resolve().parent
@@ -25,18 +26,20 @@ PEOPLE = 500
 QUESTION = "seen"
 
 
-def first_day(now: datetime) -> datetime:
-    """Return noon of the first of the days before today."""
-    noon = now.replace(hour=12, minute=0, second=0, microsecond=0)
-    return noon - timedelta(days=DAYS)
-
-
 def write_survey(file: Path) -> Path:
-    """Write the survey, whose days end today."""
+    """Write the survey, whose days are the last before today."""
     text = (HERE / "demo_days_survey.toml").read_text("utf-8")
-    begins = first_day(datetime.now(UTC)).date().isoformat()
-    file.write_text(text.replace(START, begins), "utf-8")
+    begins = datetime.now(UTC).date() - timedelta(days=DAYS)
+    file.write_text(text.replace(START, begins.isoformat()), "utf-8")
     return file
+
+
+def first_noon(survey: Survey) -> datetime:
+    """Return noon of the first day."""
+    horizon = survey.questions[QUESTION].horizon
+    if horizon is None:
+        raise ValueError(f"{QUESTION} has no horizon")
+    return midnight(horizon.start) + timedelta(hours=12)
 
 
 def course(answers: Answers) -> list[bool]:
@@ -56,7 +59,7 @@ def live_days(
     survey: Survey, answers: Answers, store: Path, urls: Iterable[str]
 ) -> tuple[int, int]:
     """Be one device on all the days, then send everything; as :class:`devices.Live`."""
-    clock = _Clock(first_day(datetime.now(UTC)))
+    clock = _Clock(first_noon(survey))
     with Client(
         survey,
         next(iter(urls)),

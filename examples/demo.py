@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 import click
 
 from deniable.protocol.periods import period_at
-from deniable.protocol.question import Question
 from deniable.protocol.survey import Survey, load_survey
 
 sys.path.append(str(Path(__file__).resolve().parent))  # python -P leaves it out
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 QUIET_BEFORE_PERIOD_END = timedelta(minutes=4)
 LIMIT_IN_STANDARD_ERRORS = 6.0
-WORDS = Path(__file__).resolve().parent / "demo_words.txt"
 
 
 @dataclass(frozen=True)
@@ -138,13 +136,17 @@ def show(collector: Embedded | Cluster, rows: Sequence[Answers]) -> Outcome:
     click.echo(f"{arrived.reports} of {expected} reports arrived in {seconds:.0f} s")
     if arrived.moved:
         click.echo(f"{arrived.moved} devices found a collector gone and went to the other")
-    collector.release(f"{closing(survey):%Y-%m-%dT%H:%M:%SZ}")
+    asked = [survey] if collector.days is None else [survey, load_survey(collector.days)]
+    collector.release(f"{closing(asked):%Y-%m-%dT%H:%M:%SZ}")
     worst, counted = 0.0, True
     for name, question in survey.questions.items():
         place = collector.tallies(name)
-        estimate = json.loads(run("deniable", *estimating(question, place), "--format", "json"))
+        found = "estimate" if question.text is None else "heavy-hitters"
+        estimate = json.loads(run("deniable", found, name, "--from", place, "--format", "json"))
         counted &= estimate["n"] == len(rows)
         worst = max(worst, beside_the_truth(question, estimate, rows))
+        if question.parts:
+            click.echo(run("deniable", "crosstab", name, "--from", place))
     if collector.days is not None:
         counted &= days.counted(collector.tallies(days.QUESTION)) == changing.reports
         worst = max(worst, days.beside_the_truth(collector.tallies(days.QUESTION), some))
@@ -152,16 +154,11 @@ def show(collector: Embedded | Cluster, rows: Sequence[Answers]) -> Outcome:
     return Outcome(len(rows), expected, arrived.reports, counted, worst)
 
 
-def estimating(question: Question, place: Path) -> list[str | Path]:
-    """Return the command that estimates a question, of a text the words that it asks about."""
-    words: list[str | Path] = [] if question.text is None else ["--strings", WORDS]
-    return ["estimate", question.id, "--from", place, *words]
-
-
-def closing(survey: Survey) -> datetime:
+def closing(surveys: Sequence[Survey]) -> datetime:
     """Return the moment at which every question's present period has closed."""
     now = datetime.now(UTC)
-    return max(q.closes(period_at(q.period, now)) for q in survey.questions.values())
+    every = [question for survey in surveys for question in survey.questions.values()]
+    return max(question.closes(period_at(question.period, now)) for question in every)
 
 
 def wait_out_period_end(survey: Survey) -> None:

@@ -45,7 +45,7 @@ def printed(name: str, lines: Iterable[Line]) -> float:
 def shares(question: Question, estimate: dict[str, Any], rows: Sequence[Answers]) -> Iterator[Line]:
     """Yield each value, its true share, its estimate and the share estimated."""
     truth = Counter(value for row in rows for value in held(question, row))
-    for item in estimate["estimates"]:
+    for item in estimate.get("hitters") or estimate["estimates"]:
         shown = "yes" if item["value"] is True else item["value"]
         yield shown, truth[item["value"]] / len(rows), item, item["frequency"]
 

@@ -8,9 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 from .exact import total
+from .horizon import Horizon
 from .question import Question
 from .sealing import SealingKey
 from .survey import Survey
+from .text_form import TextForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +109,14 @@ def _question_changes(old: Question, new: Question) -> list[Change]:
     if new.version < old.version:
         return [Change(new.id, f"version fell to {new.version}", Decimal(0), refused=True)]
     if new.version > old.version:
-        changes = [Change(new.id, f"version {old.version} became {new.version}", new.epsilon)]
-        if new.sealed != old.sealed:
-            changes.append(Change(new.id, _sealed(new), Decimal(0)))
-        return changes
+        text = f"version {old.version} became {new.version}"
+        details = (Change(new.id, what, Decimal(0)) for what in _differences(old, new))
+        return [Change(new.id, text, new.epsilon), *details]
     if new.hash != old.hash:
         what = f"changed under version {old.version}"
-        if new.sealed != old.sealed:
-            what += f" ({_sealed(new)})"
-        text = f"{what}; raise the version"
-        return [Change(new.id, text, Decimal(0), refused=True)]
+        if said := "; ".join(_differences(old, new)):
+            what += f" ({said})"
+        return [Change(new.id, f"{what}; raise the version", Decimal(0), refused=True)]
     changes = []
     if new.min_crowd < old.min_crowd:
         text = f"min_crowd fell from {old.min_crowd} to {new.min_crowd}; it may only rise"
@@ -131,5 +131,28 @@ def _question_changes(old: Question, new: Question) -> list[Change]:
     return changes
 
 
-def _sealed(new: Question) -> str:
-    return "answers are sealed now" if new.sealed else "answers are no longer sealed"
+def _differences(old: Question, new: Question) -> Iterator[str]:
+    """Say what differs of that which only some questions have."""
+    if new.sealed != old.sealed:
+        yield "answers are sealed now" if new.sealed else "answers are no longer sealed"
+    for name in ("max_items", "text", "parts", "horizon"):
+        before, after = getattr(old, name), getattr(new, name)
+        if before == after:
+            continue
+        one, two = _shown(before), _shown(after)
+        yield f"{name} changed" if one == two else f"{name}: {one} became {two}"
+    if new.horizon != old.horizon and new.horizon is not None:
+        yield "epsilon is of all periods of the horizon together"
+
+
+def _shown(field: object) -> str:
+    """Write what only some questions have, in a few words."""
+    if isinstance(field, TextForm):
+        fold = ", folded" if field.fold else ""
+        return f"{field.max_length} of {len(field.alphabet)} letters{fold}"
+    if isinstance(field, Horizon):
+        changes = "" if field.changes is None else f", {field.changes} changes at most"
+        return f"{field.periods} periods from {field.start}{changes}"
+    if isinstance(field, tuple) and field:
+        return " and ".join(f"{part.name} of {len(part.choices)} choices" for part in field)
+    return str(field) if isinstance(field, int) else "none"

@@ -64,6 +64,11 @@ class Fields:
         """Whether no mistake was found since this table was opened."""
         return len(self._problems) == self._before
 
+    @property
+    def mistakes(self) -> int:
+        """How many were found so far, in this table and in others."""
+        return len(self._problems)
+
     def has(self, key: str) -> bool:
         """Return whether the field is present and not null."""
         return self._table.get(key) is not None

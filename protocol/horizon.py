@@ -42,7 +42,11 @@ class Horizon:
 
     def last(self, kind: PeriodKind) -> Period:
         """Return the last period, T."""
-        day, past = self.start, self.periods - 1
+        return self.period(kind, self.periods)
+
+    def period(self, kind: PeriodKind, t: int) -> Period:
+        """Return the period with the number t."""
+        day, past = self.start, t - 1
         if kind == "month":
             years, month = divmod(day.month - 1 + past, 12)
             return period_at(kind, midnight(date(day.year + years, month + 1, 1)))

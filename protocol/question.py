@@ -9,7 +9,7 @@ is a new spend. min_crowd, grace, owner and expires are outside, for they reveal
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -158,10 +158,11 @@ class Question:
 
     def _mask(self, value: object) -> int:
         """Return a bit for each choice of a set; an entry that comes twice counts once."""
-        if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        entries = _entries(value)
+        if entries is None:
             raise ParameterError(f"{self.id}: the value must be a list or set of its choices")
         mask = 0
-        for count, item in enumerate(value):
+        for count, item in enumerate(entries):
             symbol = self._symbol(item)
             if symbol is None or count == MAX_ENTRIES:
                 raise ParameterError(
@@ -348,6 +349,16 @@ def answer_document(value: Value | None) -> bool | str | list[str] | None:
     if isinstance(value, tuple):
         return list(value)
     return canonical(value) if isinstance(value, Decimal) else value
+
+
+def _entries(value: object) -> Iterator[object] | None:
+    """Return what is in a collection, or None if it is none; a text or mapping is none here."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        return None
+    try:
+        return iter(value)
+    except TypeError:  # as an array of no dimension
+        return None
 
 
 def _is_numpy_bool(value: object) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from .question import Question, canonical_json
 from .report import device_name, report_document, request_document
 from .response import Response, Wire
 from .vector_draws import SECRETS, below, buckets, field_tables, take, words
+from .vector_kinds import answered, chosen, histories, rows
 from .vector_survey import survey
 
 _MOMENTS = (
@@ -55,6 +56,9 @@ def document() -> dict[str, Any]:
         "buckets": list(buckets()),
         "answers": list(_answers()),
         "permanent": list(_permanent()),
+        "rows": list(rows()),
+        "answered": list(answered()),
+        "histories": list(histories()),
         "reports": list(_reports()),
         "pseudonyms": list(_pseudonyms()),
         "periods": [_period(moment) for moment in _MOMENTS],
@@ -109,9 +113,15 @@ def _answers() -> Iterator[dict[str, Any]]:
 
 def _permanent() -> Iterator[dict[str, Any]]:
     for secret in SECRETS:
-        for question in survey().questions.values():
+        for question in _listed():
             wires = [_answer(secret, question, s) for s in range(question.mechanism.k)]
             yield {"secret": secret.hex(), "question": question.id, "responses": wires}
+
+
+def _listed() -> list[Question]:
+    """Return the questions that have so few answers, each by itself, that all are known."""
+    every = survey().questions.values()
+    return [q for q in every if q.max_items is None and q.text is None and q.horizon is None]
 
 
 def _answer(secret: bytes, question: Question, symbol: int) -> Wire:
@@ -129,7 +139,7 @@ def _reports() -> Iterator[dict[str, Any]]:
     """Yield second rounds, with the fresh words that they take, in order."""
     for question in survey().questions.values():
         mechanism = question.mechanism
-        for symbol in range(min(6, mechanism.k)) if question.epsilon_first else ():
+        for symbol in _symbols(question) if question.epsilon_first else ():
             permanent = _response(SECRETS[0], question, symbol)
             fields = (b"fresh", question.id.encode(), str(symbol).encode())
             most = mechanism.k if mechanism.shape.kind == "bits" else 2
@@ -141,6 +151,13 @@ def _reports() -> Iterator[dict[str, Any]]:
                     mechanism.instant(permanent, PublicDraws(*fields))
                 ),
             }
+
+
+def _symbols(question: Question) -> Sequence[int]:
+    """Return symbols of answers that are known."""
+    if question.text is None:
+        return range(min(6, question.mechanism.k))
+    return list(dict.fromkeys(map(question.encode, chosen(question))))
 
 
 def _pseudonyms() -> Iterator[dict[str, Any]]:

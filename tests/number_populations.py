@@ -61,7 +61,7 @@ def chances(mechanism: Scale, frequencies: Floats) -> Floats:
     chance = np.zeros(cells)
     for setup, weight in setups.items():
         for value in range(k):
-            memo = mechanism.memo(setup, (value,), 0)
+            memo = mechanism.memo(setup, value)
             assert memo is not None
             for response, mass in mechanism.law(setup, memo, rounds).items():
                 chance[response.out] += float(weight * mass) * frequencies[value]

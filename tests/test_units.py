@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from sealed_kit import write_example
 from units import without_a_unit
+from words_kit import write_words
 
 from deniable.analysis.cli import COMMANDS, main
 
@@ -19,9 +20,12 @@ LINES = [
     "estimate limitation --from tallies.json",
     "estimate limitation --from tallies.json --shuffle-delta 1e-6",
     "estimate visits --from tallies.json",
+    "estimate tools --from sets.json",
     "estimate limitation --from grown.json --all",
+    "crosstab both --from tallies.json",
     "difference limitation --from tallies.json --periods 2026-W01 2026-W02",
     "trend limitation --from tallies.json",
+    "heavy-hitters word --from words.json",
     "periods --from tallies.json",
     "debias --counts 240,160 --mechanism grr --epsilon 1",
     "debias --counts 240,160 --mechanism grr --epsilon 2 --epsilon-first 1",
@@ -63,15 +67,48 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "max_epsilon = 14", "max_epsilon = 40"
     )
     (folder / "newer.toml").write_text(newer, "utf-8")
-    (folder / "truth.csv").write_text("limitation,visits\ntrue,3\nfalse,1\n", "utf-8")
+    rows = ["limitation,visits,both", "true,3,yes / poor", "false,1,no / good"]
+    (folder / "truth.csv").write_text("\n".join(rows), "utf-8")
     words = "--devices 5000 --periods 2 --seed 1 --question limitation --question visits"
+    words += " --question both"
     files = {"survey": "survey.toml", "truth": "truth.csv", "output": "tallies.json"}
     places = [word for name, file in files.items() for word in (f"--{name}", str(folder / file))]
     made = CliRunner().invoke(main, ["simulate", *shlex.split(words), *places])
     assert made.exit_code == 0, made.output
     write_example(folder)
+    write_sets(folder)
+    write_words(folder)
     grow(folder / "tallies.json", folder / "grown.json")
     return folder
+
+
+SETS = """
+[survey]
+format = 1
+id = "acme-editor"
+max_epsilon = 2
+linkable = true
+
+[questions.tools]
+version = 1
+ask = "Which of these did you use?"
+type = "set"
+choices = ["pen", "brush", "eraser"]
+max_items = 2
+epsilon = 2
+period = "week"
+expires = 2098-12-31
+"""
+
+
+def write_sets(folder: Path) -> None:
+    """Write the tallies of a set question."""
+    (folder / "sets.toml").write_text(SETS, "utf-8")
+    (folder / "sets.csv").write_text("tools\npen|brush\n[]\n", "utf-8")
+    places = ["--survey", "sets.toml", "--truth", "sets.csv", "--output", "sets.json"]
+    named = [word if word.startswith("--") else str(folder / word) for word in places]
+    made = CliRunner().invoke(main, ["simulate", *named, "--devices", "5000", "--seed", "1"])
+    assert made.exit_code == 0, made.output
 
 
 def grow(tallies: Path, grown: Path) -> None:

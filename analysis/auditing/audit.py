@@ -23,6 +23,7 @@ from ..extras import extra
 from ..inputs import Number
 from .devices import Description, Devices, Leakage
 from .findings import Finding
+from .histories import audit_histories
 from .linking import audit_links
 from .longitudinal import Longitudinal, longitudinal
 from .memo import audit_memo
@@ -122,6 +123,7 @@ def audit(
             checks += trial.oddities()
         found = _questions(devices, chosen, measured, alpha)
         checks += audit_memo(devices, asked)
+        checks += audit_histories(devices, chosen)
         checks += check_requests(devices, asked)
         checks += audit_links(devices, asked)
     return Audit(
@@ -211,6 +213,8 @@ def _questions(
 
 
 def _expired(question: Question) -> str:
+    if question.horizon is not None:
+        return "not sampled: its code is walked, for all reports of a device together"
     return f"not audited: expired on {question.expires}, so no device answers it any more"
 
 

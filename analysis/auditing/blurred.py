@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from deniable.protocol.question import Question
 from deniable.protocol.response import Response
+from deniable.protocol.specimens import specimens
 
 from .findings import ODDS, Finding, surprise
 
@@ -55,7 +56,7 @@ def as_blurred(question: Question, reports: Sequence[Reported]) -> Finding:
     line = (
         f"{agreed.total()} of {trials.total()} reported places agree with what the secrets give, "
         f"expected {expected:.1%}, for {len({at.group // 2 for at in trials})} of "
-        f"{question.mechanism.k} answers"
+        f"{len(specimens(question))} answers"
     )
     return Finding("derivation", question.id, kept, line)
 

@@ -6,15 +6,16 @@ are made anew, and only the mechanism is asked what it makes of them. What must 
 
 =============  ================================================================================
 setup          ``setup``, survey, question, version, hash, (empty), (empty)
-permanent      ``permanent``, survey, question, version, hash, setup, memo key
+permanent      ``permanent``, survey, question, version, hash, setup, stream
 pseudonym      ``device``, survey, period, and where a question travels alone: question, version
 =============  ================================================================================
 
-Each field after a leading ``deniable/1`` is prefixed with its length in 4 bytes. A pseudonym is
-the first 16 bytes of HMAC-SHA-512 over them. For draws, HMAC-SHA-512 over them and an 8-byte
-counter from 0 gives 8 words of 64 bits a block, all big-endian. A chance of t/2^64 happens if the
-next word is below t; a number below n is the next word modulo n, where words past the last full
-multiple of n are skipped, and below 1 takes no word.
+The stream is the memo key, or what several memo keys have in common. Each field after a leading
+``deniable/1`` is prefixed with its length in 4 bytes. A pseudonym is the first 16 bytes of
+HMAC-SHA-512 over them. For draws, HMAC-SHA-512 over them and an 8-byte counter from 0 gives 8 words
+of 64 bits a block, all big-endian. A chance of t/2^64 happens if the next word is below t; a number
+below n is the next word modulo n, where words past the last full multiple of n are skipped, and
+below 1 takes no word. Above 2^64 so many words as reach n are one number, the first one highest.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ import hashlib
 import hmac
 from collections.abc import Iterator, Sequence
 
+from deniable.protocol.errors import ParameterError
+from deniable.protocol.mechanisms.dyadic import Dyadic, Memory
 from deniable.protocol.question import Question
 from deniable.protocol.response import Response
 
@@ -41,11 +44,24 @@ class Words:
         return next(self._words) < threshold
 
     def below(self, n: int) -> int:
-        """Return the next word modulo n, of those below the last full multiple."""
+        """Return the next number modulo n, of those below the last full multiple.
+
+        A number is a word, or as many as reach n.
+        """
         if n == 1:
             return 0
-        full = _WORDS // n * n
-        return next(word for word in self._words if word < full) % n
+        size = 1
+        while _WORDS**size < n:
+            size += 1
+        full = _WORDS**size // n * n
+        return next(number for number in self._numbers(size) if number < full) % n
+
+    def _numbers(self, size: int) -> Iterator[int]:
+        while True:
+            number = 0
+            for _ in range(size):
+                number = number * _WORDS + next(self._words)
+            yield number
 
 
 def words_of(stream: bytes) -> Iterator[int]:
@@ -88,8 +104,26 @@ def permanent_response(secret: bytes, question: Question, symbol: int) -> Respon
     memo = mechanism.memo(setup, mechanism.symbol(symbol))
     if memo is None:
         return None
-    draws = _draws(secret, b"permanent", question, b"%d" % setup, memo)
+    draws = _draws(secret, b"permanent", question, b"%d" % setup, mechanism.stream(memo))
     return mechanism.permanent(setup, memo, draws)
+
+
+def next_response(
+    secret: bytes, question: Question, memory: Memory | None, symbol: int | None, t: int
+) -> tuple[Response | None, Memory | None]:
+    """Return what a device must report of period t of a horizon, and what it must remember.
+
+    As :meth:`~deniable.protocol.mechanisms.dyadic.Dyadic.step` has it.
+    """
+    mechanism = question.mechanism
+    if not isinstance(mechanism, Dyadic):
+        raise ParameterError(f"{question.id} has no horizon")
+    setup = setup_of(secret, question)
+    memo, after = mechanism.step(setup, memory, symbol, t)
+    if memo is None:
+        return None, after
+    draws = _draws(secret, b"permanent", question, b"%d" % setup, mechanism.stream(memo))
+    return mechanism.permanent(setup, memo, draws), after
 
 
 def pseudonym(secret: bytes, survey: str, period: str, alone: Question | None = None) -> str:

@@ -20,21 +20,24 @@ from .observed import (
     Day,
     Description,
     Device,
+    History,
     Leakage,
     Life,
     as_agreed,
     hashable,
     read_asked,
     read_device,
+    read_history,
     read_life,
     read_ratio,
+    write_answer,
     write_answers,
 )
 from .signals import uninterrupted
 from .stores import new_folder
 from .workers import Worker
 
-__all__ = ["Day", "Description", "Device", "Devices", "Leakage", "Life"]
+__all__ = ["Day", "Description", "Device", "Devices", "History", "Leakage", "Life"]
 
 _T = TypeVar("_T")
 Order = tuple[str, int, dict[str, Any]]
@@ -153,6 +156,22 @@ class Devices:
         ]
         with as_agreed():
             return [read_device(said) for said in self._live(orders, lambda done: None)]
+
+    def histories(
+        self, question: str, plans: Sequence[Sequence[tuple[int, object]]]
+    ) -> list[History]:
+        """Return a new device for each plan of answers by period of a question's horizon.
+
+        None at all if no client believes a clock that goes through the horizon.
+        """
+        size = self._share(len(plans))
+        told = [[[t, write_answer(question, value)] for t, value in plan] for plan in plans]
+        orders = [
+            ("histories", len(part), {"question": question, "plans": part})
+            for part in (told[at : at + size] for at in range(0, len(told), size))
+        ]
+        with as_agreed():
+            return [read_history(said) for said in self._live(orders, lambda done: None)]
 
     def leakage(self, question: str) -> Leakage:
         """Return what a question's mechanism reveals, found by running the installed code."""

@@ -39,9 +39,10 @@ def check_events(
     lives = devices.live([Day(answers), *(Day(answers, (event,)) for event in events)], count)
     findings = [_secret_stays(lives, day, event) for day, event in enumerate(events, 1)]
     for question in survey.questions.values():
-        if question.mechanism.second is None:
+        if question.mechanism.second is None and question.id in answers:
             findings.extend(
-                _same_reports(question, lives, day, event) for day, event in enumerate(events, 1)
+                _same_reports(question, answers[question.id], lives, day, event)
+                for day, event in enumerate(events, 1)
             )
     return findings
 
@@ -58,10 +59,12 @@ def _secret_stays(lives: Sequence[Life], day: int, event: str) -> Finding:
     return Finding(event, None, True, line)
 
 
-def _same_reports(question: Question, lives: Sequence[Life], day: int, event: str) -> Finding:
+def _same_reports(
+    question: Question, answer: object, lives: Sequence[Life], day: int, event: str
+) -> Finding:
     seen = differing = 0
     for life in lives:
-        must = permanent_response(life.secrets[0][0], question, 0)
+        must = permanent_response(life.secrets[0][0], question, question.encode(answer))
         for request in life.requests:
             if request.day == day and question.id in request.reports:
                 seen += 1

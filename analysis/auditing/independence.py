@@ -37,7 +37,11 @@ def check_independence(
     symbols : sequence of int
         For each device a number from which its symbol of the first day follows, modulo k.
     """
-    questions = [q for q in survey.questions.values() if q.mechanism.k <= _MOST_LAW]
+    questions = [
+        q
+        for q in survey.questions.values()
+        if q.mechanism.k <= _MOST_LAW and q.mechanism.asks in ("choice", "number")
+    ]
     pairs = [(a, b) for at, a in enumerate(questions) for b in questions[:at]]
     for one, other in pairs[:_MOST_PAIRS]:
         if one.mechanism == other.mechanism:

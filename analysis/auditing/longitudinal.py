@@ -23,16 +23,13 @@ from itertools import combinations_with_replacement
 from math import comb
 from typing import Any
 
-from deniable.protocol.errors import ParameterError
-from deniable.protocol.mechanisms import Mechanism, build
-from deniable.protocol.mechanisms.base import Options
+from deniable.protocol.mechanisms import Mechanism
 from deniable.protocol.proofs.branches import TooManyBranches, outcomes
+from deniable.protocol.proofs.values import values_of
 from deniable.protocol.response import Response
 
+from .designs import designs
 from .promise import epsilon_of, within
-
-SMALL_K = 3
-"""Over more values than that, the same design over fewer is enumerated."""
 
 DAYS = (1, 2, 4)
 """Reports about one unchanging answer, of which all sequences are tried."""
@@ -41,9 +38,6 @@ _MOST_WORK = 60_000
 _MOST_RESPONSES = 64
 _LONGEST = 512
 """Days within which a change is looked for that exceeds the epsilon."""
-
-_SMALL_FILTERS: Options = {"bits": 4, "hashes": 1}
-"""Options that leave the filters of RAPPOR small enough."""
 
 Law = dict[Response, Fraction]
 
@@ -101,7 +95,7 @@ def longitudinal(mechanism: Mechanism) -> Longitudinal | None:
     Longitudinal or None
         None if even that has more responses than can be enumerated.
     """
-    for design in _designs(mechanism):
+    for design in designs(mechanism):
         try:
             device = Device(design)
             unchanging = tuple(
@@ -234,22 +228,11 @@ class Remembered:
         return max(self.responses, key=odds)
 
 
-def _designs(mechanism: Mechanism) -> Iterator[Mechanism]:
-    """Yield the mechanism if it is small, then the same over 3 and over 2 values."""
-    if mechanism.k <= SMALL_K:
-        yield mechanism
-    for k in range(min(SMALL_K, mechanism.k), 1, -1):
-        for options in (mechanism.chosen, {}, _SMALL_FILTERS):
-            try:
-                yield build(mechanism.name, k, mechanism.epsilon, mechanism.epsilon_first, options)
-            except ParameterError:
-                continue
-
-
 def _laws(mechanism: Mechanism) -> Iterator[list[Law]]:
     """Yield the laws of the permanent responses of all memo keys, for each setup."""
+    values, _ = values_of(mechanism)
     for setup in range(mechanism.shape.rows):
-        found = [mechanism.memo(setup, symbol) for symbol in range(mechanism.k)]
+        found = [mechanism.memo(setup, symbol) for symbol in values]
         keys = dict.fromkeys(key for key in found if key is not None)
         yield [mechanism.law(setup, key, 1) for key in keys]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 
 from deniable.protocol.question import Question
+from deniable.protocol.specimens import specimens
 from deniable.protocol.survey import Survey
 
 from .blurred import Reported, as_blurred, repeats
@@ -113,7 +114,7 @@ def refused(question: Question, wires: Sequence[Hashable]) -> Iterator[Finding]:
 
 def _as_derived(question: Question, reports: Sequence[Reported]) -> Finding:
     wrong = [report for report in reports if report.must != report.sent]
-    k = question.mechanism.k
+    k = len(specimens(question))
     if wrong:
         answers = len({report.symbol for report in wrong})
         line = (

@@ -17,8 +17,8 @@ from deniable.protocol.errors import ParameterError
 
 from .workers import AuditError
 
-Value = bool | str | Fraction
-"""An answer: a number is exact."""
+Value = bool | str | Fraction | tuple[str, ...]
+"""An answer: a number is exact; of a set its items, of a joint question a choice of each part."""
 
 Answers = Mapping[str, object]
 """The answers of one period, by question."""
@@ -31,7 +31,7 @@ class Asked:
     Attributes
     ----------
     values : tuple
-        What can be recorded, in the order of symbols.
+        What can be recorded: all answers in the order of symbols, or some of them.
     mechanism : str
         Its name, with the options in force.
     rounds : int
@@ -79,6 +79,14 @@ class Device:
 
     secret: bytes
     reports: Mapping[str, tuple[Hashable, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A device that went through a horizon: its secret, and what it reported of which period."""
+
+    secret: bytes
+    reports: Mapping[int, Hashable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +194,7 @@ def read_asked(said: dict[str, Any]) -> Asked:
     return Asked(
         said["id"],
         int(said["k"]),
-        tuple(Fraction(value) if number else value for value in said["values"]),
+        tuple(Fraction(value) if number else hashable(value) for value in said["values"]),
         said["mechanism"],
         int(said["rounds"]),
         Decimal(said["epsilon"]),
@@ -200,6 +208,11 @@ def read_asked(said: dict[str, Any]) -> Asked:
 def read_device(said: dict[str, Any]) -> Device:
     reports = {name: tuple(map(hashable, each)) for name, each in said["reports"].items()}
     return Device(bytes.fromhex(said["secret"]), reports)
+
+
+def read_history(said: dict[str, Any]) -> History:
+    reports = {int(t): hashable(wire) for t, wire in said["reports"]}
+    return History(bytes.fromhex(said["secret"]), reports)
 
 
 def read_life(said: dict[str, Any]) -> Life:
@@ -226,17 +239,19 @@ def read_ratio(said: list[str] | None) -> Fraction | None:
     return None if said is None else Fraction(int(said[0]), int(said[1]))
 
 
-def write_answers(values: Answers) -> dict[str, bool | str]:
+def write_answers(values: Answers) -> dict[str, bool | str | list[str]]:
     """Return answers as they travel: numbers as the text of a fraction."""
-    return {name: _answer(name, value) for name, value in values.items()}
+    return {name: write_answer(name, value) for name, value in values.items()}
 
 
-def _answer(name: str, value: object) -> bool | str:
+def write_answer(name: str, value: object) -> bool | str | list[str]:
     if isinstance(value, bool | str):
         return value
+    if isinstance(value, tuple):
+        return list(value)
     if isinstance(value, int | float | Decimal | Fraction):
         return str(Fraction(value))
-    raise ParameterError(f"{name}: the value must be true or false, a choice or a number")
+    raise ParameterError(f"{name}: the value must be true or false, a choice, several or a number")
 
 
 def hashable(wire: Any) -> Hashable:

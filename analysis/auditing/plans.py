@@ -20,7 +20,7 @@ _VALUES = 3
 def plans(questions: Sequence[Asked], devices: int) -> list[list[Answers]]:
     """Return four days of answers for each device, which spread over all values evenly."""
     turns = [
-        {asked.id: turn(asked.k, device, devices) for asked in questions}
+        {asked.id: turn(len(asked.values), device, devices) for asked in questions}
         for device in range(devices)
     ]
     return [

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from deniable.protocol.errors import ReportError
 from deniable.protocol.mechanisms import FrequencyOracle, Mechanism
 from deniable.protocol.mechanisms.bloom import bloom_filter
+from deniable.protocol.mechanisms.privset import PrivSet
 from deniable.protocol.mechanisms.rappor import Rappor
 from deniable.protocol.response import Response
 
@@ -112,6 +113,11 @@ def _support(mechanism: Mechanism, one: int, other: int, response: Response | No
         ]
         ours, theirs = (response.out & mask & ~(masks[0] & masks[1]) for mask in masks)
         return ours.bit_count() * (mechanism.hashes + 1) + theirs.bit_count()
+    if isinstance(mechanism, PrivSet):
+        sets = [mechanism.padded(symbol) for symbol in (one, other)]
+        return sum(
+            bool(response.out & padded) << place for place, padded in enumerate(reversed(sets))
+        )
     if isinstance(mechanism, FrequencyOracle):
         return 2 * mechanism.supports(one, response) + mechanism.supports(other, response)
     return 0

@@ -9,6 +9,7 @@ import random
 from collections.abc import Mapping
 
 from deniable.protocol.question import Question
+from deniable.protocol.specimens import specimens
 
 MOST_ANSWERS = 4
 """Answers of each question that are compared, each with each; all of a question with so few."""
@@ -17,11 +18,14 @@ _BROKEN = 400
 
 
 def compared(questions: Mapping[str, Question], seed: int) -> dict[str, tuple[int, ...]]:
-    """Return which symbols of each question are compared: all, or the ends and some others."""
+    """Return which answers of each question are compared, by their places among its specimens.
+
+    All, or the ends and some others.
+    """
     chooser = random.Random(seed)
     symbols = {}
     for name, question in questions.items():
-        k = question.mechanism.k
+        k = len(specimens(question))
         inner = chooser.sample(range(1, k - 1), min(k, MOST_ANSWERS) - 2)
         symbols[name] = (0, k - 1, *sorted(inner))
     return symbols
@@ -39,6 +43,6 @@ def broken_half(half: int) -> int:
 
 def devices_taken(questions: Mapping[str, Question], half: int) -> int:
     """Return how many devices :meth:`Trials.run` makes, if the positive control is caught."""
-    groups = max(min(question.mechanism.k, MOST_ANSWERS) for question in questions.values())
+    groups = max(min(len(specimens(question)), MOST_ANSWERS) for question in questions.values())
     few = broken_half(half)
     return groups * chooses(half, groups) + 3 * half + 2 * (few + (few + 1) // 2)

@@ -17,6 +17,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from deniable.protocol.question import Question
+from deniable.protocol.specimens import specimens
 
 from .bounds import could_have_seen, epsilon_lower
 from .events import Choice, choose
@@ -111,6 +112,10 @@ class Trials:
             if asked.id in self._questions
         }
         self._symbols = compared(self._questions, seed)
+        self._codes = {
+            name: [question.encode(value) for value in specimens(question)]
+            for name, question in self._questions.items()
+        }
         self._sent: dict[str, list[Sender]] = {name: [] for name in self._questions}
 
     def run(self) -> dict[str, Measured]:
@@ -122,12 +127,16 @@ class Trials:
         ]
         first = [self._sample(answers, chooses(self._half, groups)) for answers in groups_of]
         pooled = {name: self._pooled(name, first) for name in self._questions}
-        choices = {name: self._choose(by_symbol) for name, by_symbol in pooled.items()}
+        choices = {name: self._choose(name, by_symbol) for name, by_symbol in pooled.items()}
         ones = {name: choice[1] for name, choice in choices.items()}
         others = {name: choice[2] for name, choice in choices.items()}
         tests = [self._sample(answers, self._half) for answers in (ones, others, ones)]
         nulls = {
-            name: choose(*by_symbol[ones[name]].times, (ones[name], others[name]), self._alpha)
+            name: choose(
+                *by_symbol[ones[name]].times,
+                self._pair(name, ones[name], others[name]),
+                self._alpha,
+            )
             for name, by_symbol in pooled.items()
         }
         broken = self._broken(ones, others)
@@ -135,6 +144,10 @@ class Trials:
             name: self._measured(name, choices[name], nulls[name], tests, broken[name])
             for name in self._questions
         }
+
+    def _pair(self, name: str, one: int, other: int) -> tuple[int, int]:
+        """Return the symbols of two answers, by their places."""
+        return self._codes[name][one], self._codes[name][other]
 
     def _sample(
         self, answers: Mapping[str, int], count: int, *, broken: bool = False
@@ -160,10 +173,14 @@ class Trials:
             for at, symbol in enumerate(symbols)
         }
 
-    def _choose(self, by_symbol: Mapping[int, Sample]) -> tuple[Choice, int, int]:
+    def _choose(self, name: str, by_symbol: Mapping[int, Sample]) -> tuple[Choice, int, int]:
         """Return the best event of any two answers, and the answers, the likelier one first."""
         found = [
-            (choose(by_symbol[one], by_symbol[other], (one, other), self._alpha), one, other)
+            (
+                choose(by_symbol[one], by_symbol[other], self._pair(name, one, other), self._alpha),
+                one,
+                other,
+            )
             for one, other in combinations(by_symbol, 2)
         ]
         choice, one, other = max(found, key=lambda each: each[0].score)
@@ -200,7 +217,7 @@ class Trials:
         tests = [self._sample(answers, count, broken=True) for answers in sides]
         proved = {}
         for name in self._questions:
-            pair = (ones[name], others[name])
+            pair = self._pair(name, ones[name], others[name])
             choice = choose(made[0][name], made[1][name], pair, self._alpha)
             proved[name] = self._bound(choice, tests[0][name], tests[1][name])
         return proved

@@ -66,7 +66,7 @@ class ChangingComparison:
 
     columns: ClassVar[tuple[str, ...]] = (
         "question", "periods", "changes", "epsilon", "error, horizon", "error, second round",
-        "its epsilons", "better", "as asked",
+        "second round", "better", "as asked",
     )  # fmt: skip
 
     def record(self) -> dict[str, Any]:
@@ -115,10 +115,12 @@ def changing_section(found: tuple[ChangingComparison, ...]) -> Section:
         f"error, horizon: standard error with {DEVICES:,} devices in the newest period, where it "
         "is largest, of a question with that horizon (a yes/no) or of a number that only rises; "
         "older periods are more certain.",
-        "error, second round: of memoization with epsilon and epsilon_first, as given, that "
-        "promise the same of the whole trajectory.",
-        "as asked: epsilon of the whole trajectory of the question as it is, in so many periods. "
-        "Without a horizon a change shows: memoization is made for answers that stay.",
+        "error, second round: of memoization that promises the same of the whole trajectory; "
+        "second round: its epsilon, of all reports about one unchanging answer, and its "
+        "epsilon_first, of one report.",
+        "as asked: epsilon of all reports of one device about the whole trajectory, of the "
+        "question as it is, in so many periods. Without a horizon a change shows: memoization is "
+        "made for answers that stay.",
     )
     title = "Answers that change: a horizon, or memoization with a second round"
     return Section(title, ChangingComparison.columns, [one.row() for one in found], notes)

@@ -69,6 +69,9 @@ class Levels:
 
     def combined(self, shares: Mapping[int, float]) -> tuple[float, float]:
         """Return a weighted sum of the estimates of some periods, and its standard error."""
+        if list(shares.values()) == [1.0]:
+            (place,) = (self.places[t] for t in shares)
+            return float(self.estimates[place]), float(self.standard_errors[place])
         (error,) = self.errors_of(self.weights_of(shares).reshape(1, -1))
         total = sum(share * self.estimates[self.places[t]] for t, share in shares.items())
         return float(total), float(error)
@@ -119,3 +122,18 @@ def expected_errors(mechanism: Dyadic, devices: float, *, plain: bool = False) -
             for t in range(1, mechanism.periods + 1)
         ]
     )
+
+
+def newest_errors(mechanism: Dyadic, devices: float) -> Array:
+    """Return what :func:`expected_errors` would of each period while no later one is released.
+
+    Parameters
+    ----------
+    mechanism : Dyadic
+    devices : float
+    """
+    with extra():
+        import numpy as np
+    network = signal_of(mechanism).mechanism.network
+    resistances = [network.resistance(t) for t in range(1, mechanism.periods + 1)]
+    return np.sqrt(np.array(resistances) * (mechanism.levels / devices))

@@ -62,6 +62,6 @@ def remarks(question: Question) -> Iterator[str]:
         yield "A number that falls counts as staying where it was."
     else:
         yield (
-            f"A device reports {counted(changes, 'change')} of its answer at most; where answers change more "
-            "often, the estimates lag behind."
+            f"A device reports {counted(changes, 'change')} of its answer at most; where answers "
+            "change more often, the estimates lag behind."
         )

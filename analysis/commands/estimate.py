@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from ..lasso import DECODERS
 from ..pooling import POOLS
 from ..query import estimate
 from ..texts.strings import read_strings
@@ -37,6 +38,14 @@ from . import options
 )
 @options.strings
 @click.option(
+    "--decoder",
+    type=click.Choice(DECODERS),
+    default=DECODERS[0],
+    show_default=True,
+    help="Of a choice asked with rappor: lasso finds the frequent ones of more values than its "
+    "bits can tell apart, and lists only these.",
+)
+@click.option(
     "--shuffle-delta",
     type=options.NUMBER,
     metavar="D",
@@ -58,6 +67,7 @@ def command(
     pool: str | None,
     quantiles: tuple[Decimal, ...] | None,
     strings: str | None,
+    decoder: str,
     shuffle_delta: Decimal | None,
     confidence: Decimal,
     simultaneous: bool,
@@ -91,6 +101,7 @@ def command(
         pool=pool,
         quantiles=quantiles,
         strings=None if strings is None else read_strings(strings),
+        decoder=decoder,
         shuffle_delta=shuffle_delta,
     )
     if form != "json":

@@ -78,8 +78,9 @@ def command(
     """Rehearse a survey: what N devices would report, and how far estimates are from the truth.
 
     The truth is a CSV file: its header names questions, and each row is one kind of person.
-    Values are true or false, a choice, or a number; an empty field is a person who records
-    nothing. Devices are drawn from the rows by weight.
+    Values are true or false, a choice, a number, text, or the choices of a set as a|b ([] is the
+    empty set); an empty field is a person who records nothing. Devices are drawn from the rows by
+    weight.
     """
     if output is not None and output.suffix != ".json":
         raise click.UsageError(

@@ -144,7 +144,8 @@ def _both(down: Array, across: Array, matrix: Array) -> Array:
     a, b = len(down), len(across)
     cube = matrix.reshape(a, b, -1)
     turned = np.einsum("jl,kln->kjn", across, cube, optimize=True)
-    return np.einsum("ik,kjn->ijn", down, turned, optimize=True).reshape(a * b, -1)
+    made: Array = np.einsum("ik,kjn->ijn", down, turned, optimize=True).reshape(a * b, -1)
+    return made
 
 
 def distribution(estimates: Array) -> Array:
@@ -223,5 +224,5 @@ def _cramer(
 
 def _rounded_up(number: float) -> int:
     """Round up to two digits."""
-    unit = 10 ** max(0, math.floor(math.log10(number)) - 1)
+    unit = int(10 ** max(0, math.floor(math.log10(number)) - 1))
     return math.ceil(number / unit) * unit

@@ -127,7 +127,7 @@ def _of_windows(mechanism: FrequencyOracle, cells: Sequence[int], frequencies: A
     shape, k = mechanism.shape, mechanism.k
     reports = np.asarray(cells, dtype=np.float64).reshape(shape.rows, shape.width + 1)[:, -1]
     # Row r is about the values r, r+1, ... modulo k.
-    covers = sum(np.roll(np.eye(k), bit, axis=1) for bit in range(shape.width))
+    covers = np.sum([np.roll(np.eye(k), bit, axis=1) for bit in range(shape.width)], axis=0)
     shared = covers.T @ (reports[:, None] * covers)
     trials = shared.diagonal()
     if trials.min() < 1:

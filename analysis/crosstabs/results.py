@@ -171,7 +171,8 @@ class Crosstab(Context):
         )
         how = described(self.mechanism, self.options)
         yield f"{how}, epsilon {with_units(self.epsilon, self.epsilon_first)}."
-        yield f"{100 * FAKE_SHARE:g} % fake devices could move a frequency by {self.fake_bias:.2g}."
+        fakes = f"{100 * FAKE_SHARE:g} % fake devices"
+        yield f"{fakes} could move the frequency of a pair by {self.fake_bias:.2g}."
 
     def _tells(self) -> Iterator[str]:
         if any(cell.frequency is None for cell in self.cells):

@@ -6,7 +6,7 @@ drawn in advance for each, coins that compare 64 random bits with the mechanism'
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import comb
 from typing import TYPE_CHECKING
 
@@ -78,55 +78,60 @@ def _reports(
     """Yield the reports of the devices of one level in each of its periods."""
     import numpy as np
 
-    if not isinstance(mechanism, Counter | Trajectory):
-        raise ParameterError(f"{mechanism.name} cannot be simulated")
-    points: Integers = np.zeros(len(answers), dtype=np.int64)
-    future: NDArray[np.bool_] = np.zeros((len(answers), 1), dtype=np.bool_)
-    if isinstance(mechanism, Counter):
-        points = rng.integers(0, mechanism.k - 1, len(answers))
-    else:
-        future = _drawn(mechanism.futures[level], len(answers), rng)
-    span = 1 << level
-    base = np.full(len(answers), UNRECORDED, dtype=np.int8)
-    used = np.zeros(len(answers), dtype=np.int64)
-    latest = base
+    said = _said(mechanism, level, len(answers), rng)
+    bits = _bits_of(mechanism, answers, rng)
+    base = latest = np.full(len(answers), UNRECORDED, dtype=np.int8)
     for node in range(1, mechanism.nodes(level) + 1):
-        t = node * span
-        for column in range(t - span, t):
-            bits = np.where(answers[:, column] < 0, latest, answers[:, column] > points)
-            rises = isinstance(mechanism, Counter)
-            latest = (np.maximum(bits, latest) if rises else bits).astype(np.int8)
+        end = node << level
+        for column in range(end - (1 << level), end):
+            latest = np.where(answers[:, column] < 0, latest, bits(column, latest))
         speaks = latest >= 0 if node == 1 else base >= 0
-        if isinstance(mechanism, Counter):
-            change = (latest > np.maximum(base, 0)) & (used == 0)
-            outs = np.where(
-                change,
-                toss(rng, _HALF, len(answers)),
-                toss(rng, mechanism.other_bit, len(answers)),
-            )
-            used += change & speaks
-        else:
-            outs, used = _said(future, base, latest, used, rng)
-        yield t, outs[speaks]
+        yield end, said(base, latest, speaks)[speaks]
         base = latest
 
 
-def _said(
-    future: NDArray[np.bool_],
-    base: Bits,
-    latest: Bits,
-    used: Integers,
-    rng: np.random.Generator,
-) -> tuple[NDArray[np.bool_], Integers]:
-    """Return what devices say of their yes/no: the first answer, a change, or a fair coin."""
+def _bits_of(
+    mechanism: Dyadic, answers: NDArray[np.integer], rng: np.random.Generator
+) -> Callable[[int, Bits], Bits]:
+    """Return what makes bits of what is recorded in a period; those of a counter never fall."""
     import numpy as np
 
-    bits = future.shape[1]
-    up = latest == 1
-    told = ((base < 0) | (latest != base)) & (latest >= 0) & (used < bits)
-    turned = future[np.arange(len(latest)), np.minimum(used, bits - 1)]
-    outs = np.where(told, up ^ turned, toss(rng, _HALF, len(latest)))
-    return outs, used + told
+    if not isinstance(mechanism, Counter):
+        return lambda column, latest: answers[:, column].astype(np.int8)
+    points = rng.integers(0, mechanism.k - 1, len(answers))
+    return lambda column, latest: np.maximum(answers[:, column] > points, latest).astype(np.int8)
+
+
+def _said(
+    mechanism: Dyadic, level: int, devices: int, rng: np.random.Generator
+) -> Callable[[Bits, Bits, NDArray[np.bool_]], NDArray[np.bool_]]:
+    """Return what draws the reports from base, latest, and who has something to compare.
+
+    It is to be called for one period after the other.
+    """
+    import numpy as np
+
+    used = np.zeros(devices, dtype=np.int64)
+    if isinstance(mechanism, Counter):
+        other = mechanism.other_bit
+
+        def rose(base: Bits, latest: Bits, speaks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+            first = speaks & (latest > np.maximum(base, 0)) & (used == 0)
+            used[first] += 1
+            return np.where(first, toss(rng, _HALF, devices), toss(rng, other, devices))
+
+        return rose
+    if not isinstance(mechanism, Trajectory):
+        raise ParameterError(f"{mechanism.name} cannot be simulated")
+    future = _drawn(mechanism.futures[level], devices, rng)
+
+    def changed(base: Bits, latest: Bits, speaks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        tells = speaks & (latest != base) & (used < future.shape[1])
+        turned = future[np.arange(devices), np.minimum(used, future.shape[1] - 1)]
+        used[tells] += 1
+        return np.where(tells, (latest == 1) ^ turned, toss(rng, _HALF, devices))
+
+    return changed
 
 
 def _drawn(future: Future, devices: int, rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.exact import SCALE
@@ -59,7 +59,7 @@ class SimulatedPrivSet(Open[PrivSet]):
             places = np.arange(start, min(start + size, int(ends[-1])))
             yield population.symbols[np.searchsorted(ends, places, side="right")]
 
-    def permanent(self, symbols: NDArray[np.object_], rng: np.random.Generator) -> Reports:
+    def permanent(self, symbols: NDArray[Any], rng: np.random.Generator) -> Reports:
         """Draw m of the values if there are more; whether to meet; in how many; in which."""
         import numpy as np
 
@@ -103,7 +103,7 @@ class SimulatedPrivSet(Open[PrivSet]):
         return 1 + np.searchsorted(np.array(ends, dtype=np.uint64), words, side="right")
 
 
-def _members(symbols: NDArray[np.object_], k: int) -> Bits:
+def _members(symbols: NDArray[Any], k: int) -> Bits:
     """Return which of the k values each mask has, shape (n, k)."""
     import numpy as np
 

@@ -9,6 +9,7 @@ from typing import Any
 from deniable.protocol.mechanisms import FrequencyOracle, Mechanism
 from deniable.protocol.mechanisms.band import Band
 from deniable.protocol.mechanisms.one_bit import OneBitMean
+from deniable.protocol.mechanisms.privset import PrivSet
 from deniable.protocol.mechanisms.rappor import Rappor
 from deniable.protocol.mechanisms.sketch import Sketch
 from deniable.protocol.question import Question
@@ -85,8 +86,8 @@ def _are(others: int) -> str:
 def floors_of(mechanism: Mechanism, cells: Sequence[int]) -> Floors | None:
     """Return the counts of a tally that have a floor, or None if this version knows none.
 
-    Supports of each value, or of each bucket of texts; the bits of Bloom filters, and the outputs
-    of a number's mechanism.
+    Supports of each value, of each item and dummy of sets, or of each bucket of texts; the bits of
+    Bloom filters, and the outputs of a number's mechanism.
     """
     with extra():
         import numpy as np
@@ -94,6 +95,9 @@ def floors_of(mechanism: Mechanism, cells: Sequence[int]) -> Floors | None:
         rows = table_of(mechanism, cells)
         trials = np.repeat(rows.reports, rows.supports.shape[1])
         return Floors(rows.supports.ravel(), trials, float(rows.q))
+    if isinstance(mechanism, PrivSet):
+        counted = np.asarray(cells[: mechanism.symbols], dtype=np.int64)
+        return Floors(counted, np.full_like(counted, cells[-1]), float(mechanism.q))
     if isinstance(mechanism, FrequencyOracle):
         supports = decode(mechanism, cells)
         counts, trials = np.asarray(supports.counts), np.asarray(supports.trials)
@@ -121,6 +125,8 @@ def _name(question: Question, at: int) -> str:
         return f"bucket {bucket} of row {row}"
     if question.range is not None:
         return f"output {at}"
+    if isinstance(mechanism, PrivSet) and at >= mechanism.k:
+        return f"a size of at most {at - mechanism.k}"
     return text(question.values[at])
 
 

@@ -45,7 +45,7 @@ BRANCHES = 1 << 20
 _LED = 1 << 13
 """Children among which frequent ones are fitted, to take away their collisions."""
 
-_TESTED = 1 << 14
+_TESTED = 1 << 13
 """The p-values of all others, which are far from standing out, are taken for 1."""
 
 

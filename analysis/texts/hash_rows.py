@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 _LOW = (1 << 32) - 1
 _MIDDLE = (1 << 29) - 1
 
+_AT_ONCE = 1 << 15
+"""Buckets computed at a time, so that they stay in the processor's cache."""
+
 
 def residues(codes: Iterable[int]) -> Residues:
     """Return numbers of any size modulo 2^61 - 1."""
@@ -95,24 +98,36 @@ def summed(
     """
     with extra():
         import numpy as np
-    prime, width = np.uint64(PRIME), np.uint64(table.shape[1])
     sums = np.zeros((count, len(codes)))
-    other, found = np.empty_like(codes), np.empty(len(codes))
     rows = _rows(family, range(first, first + len(table)))
-    bends = _reduced(rows[0] + rows[0])
-    for (a, b, c), bend, entries in zip(rows.T, bends, table, strict=True):
-        slopes = _reduced(_product(codes, a) + b)
-        values = _reduced(_product(slopes, codes) + c)
-        slopes = _reduced(slopes + _reduced(_product(codes, a) + a))
-        for digit in range(count):
-            np.multiply(np.floor_divide(values, width, out=other), width, out=other)
-            np.subtract(values, other, out=other)
-            sums[digit] += np.take(entries, other.view(np.int64), out=found, mode="clip")
-            np.add(values, slopes, out=values)
-            np.minimum(values, np.subtract(values, prime, out=other), out=values)
-            np.add(slopes, bend, out=slopes)
-            np.minimum(slopes, np.subtract(slopes, prime, out=other), out=slopes)
+    together = max(1, _AT_ONCE // max(1, len(codes)))
+    for start in range(0, len(table), together):
+        part = slice(start, start + together)
+        _sum(rows[:, part, None], table[part], codes, sums)
     return sums
+
+
+def _sum(
+    row: Residues, table: NDArray[np.float64], codes: Residues, sums: NDArray[np.float64]
+) -> None:
+    """Add the entries of a few rows, in place, digit by digit."""
+    import numpy as np
+
+    prime, width = np.uint64(PRIME), np.uint64(table.shape[1])
+    a, b, c = row
+    starts, bends = width * np.arange(len(table), dtype=np.uint64)[:, None], _reduced(a + a)
+    lines = _product(codes, a)
+    values = _reduced(_product(_reduced(lines + b), codes) + c)
+    slopes = _reduced(_reduced(lines + lines) + _reduced(a + b))
+    entries, other, found = table.ravel(), np.empty_like(values), np.empty(values.shape)
+    for digit in range(len(sums)):
+        np.multiply(np.floor_divide(values, width, out=other), width, out=other)
+        np.add(np.subtract(values, other, out=other), starts, out=other)
+        sums[digit] += np.take(entries, other.view(np.int64), out=found, mode="clip").sum(axis=0)
+        np.add(values, slopes, out=values)
+        np.minimum(values, np.subtract(values, prime, out=other), out=values)
+        np.add(slopes, bends, out=slopes)
+        np.minimum(slopes, np.subtract(slopes, prime, out=other), out=slopes)
 
 
 def _rows(family: str, numbers: Iterable[int]) -> Residues:
@@ -132,16 +147,21 @@ def _hashed(codes: Residues, row: Residues, width: int) -> NDArray[np.int64]:
 
 
 def _product(codes: Residues, factors: Residues) -> Residues:
-    """Return the products, below 2^62, each congruent to ``code * factor``; arrays broadcast."""
+    """Return the products, below 2^63, each congruent to ``code * factor``; arrays broadcast.
+
+    In halves of 32 bits: 2^64 is 8 there, and what a part has from 2^61 on is shifted back.
+    """
     import numpy as np
 
     high, low = codes >> np.uint64(32), codes & np.uint64(_LOW)
     top, bottom = factors >> np.uint64(32), factors & np.uint64(_LOW)
-    cross = high * bottom + low * top  # below 2^62
-    carried = (cross & np.uint64(_MIDDLE)) << np.uint64(32)
-    parts = _reduced(low * bottom) + _reduced(carried)
-    rest = ((high * top) << np.uint64(3)) + (cross >> np.uint64(29))
-    return _reduced(_reduced(parts) + _reduced(rest))
+    cross, least = high * bottom + low * top, low * bottom  # below 2^62 and 2^64
+    found: Residues = (high * top) << np.uint64(3)
+    found += cross >> np.uint64(29)
+    found += (cross & np.uint64(_MIDDLE)) << np.uint64(32)
+    found += least & np.uint64(PRIME)
+    found += least >> np.uint64(61)
+    return found
 
 
 def _reduced(numbers: Residues) -> Residues:
@@ -150,5 +170,5 @@ def _reduced(numbers: Residues) -> Residues:
 
     prime = np.uint64(PRIME)
     once = (numbers & prime) + (numbers >> np.uint64(61))
-    reduced: Residues = np.where(once >= prime, once - prime, once)
+    reduced: Residues = np.minimum(once, once - prime)  # which wraps round if it is not below
     return reduced

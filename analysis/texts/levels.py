@@ -17,6 +17,7 @@ Pati, Rezaiifar, Krishnaprasad. Orthogonal matching pursuit. 1993.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -93,12 +94,12 @@ class Level:
     def noise(self) -> float:
         """The variance of a score, but for collisions."""
         g = self.supports.shape[1]
-        return self.n * (1 - 1 / g) / g
+        return float(self.n * (1 - 1 / g) / g)
 
     @property
     def unit(self) -> float:
         """The score of a prefix that all devices have."""
-        return self.n * self.slope * (1 - 1 / self.supports.shape[1])
+        return float(self.n * self.slope * (1 - 1 / self.supports.shape[1]))
 
     @property
     def error(self) -> float:
@@ -113,14 +114,14 @@ class Level:
         """
         import numpy as np
 
-        rows, g = self.supports.shape
+        g = self.supports.shape[1]
         reports = self.supports.sum(axis=1)
         used = int((reports > 0).sum())
         squares = float(((self.surplus**2).sum(axis=1) / np.maximum(reports, 1)).sum())
         free = used * (g - 1) - len(self.fitted)
         if free <= 0:
             return 1.0
-        return max(1.0, squares * g / free * (1 + (2 / free) ** 0.5))
+        return max(1.0, float(squares * g / free * (1 + math.sqrt(2 / free))))
 
     @property
     def sigma(self) -> float:
@@ -217,7 +218,7 @@ class Level:
         """Return the surplus of buckets that hold prefixes of these frequencies."""
         import numpy as np
 
-        rows, g = self.supports.shape
+        g = self.supports.shape[1]
         held = np.stack([np.bincount(row, frequencies, minlength=g) for row in where])
         reports = self.supports.sum(axis=1, keepdims=True)
         expected: Table = self.slope * reports * (held - frequencies.sum() / g)

@@ -56,11 +56,12 @@ def tails(counts: Vector, n: float, expected: Vector, inflation: float) -> Vecto
     with extra():
         import numpy as np
         from scipy.special import betainc
-    least = np.finfo(np.float64).tiny
     chance = np.clip(expected / n, 1e-12, 1 - 1e-12)
     hits = np.maximum(counts, 0) / inflation
-    found: Vector = betainc(np.maximum(hits, least), (n - counts) / inflation + 1, chance)
-    return np.where(counts <= 0, 1.0, found)
+    misses = (n - counts) / inflation
+    found: Vector = np.array(betainc(np.maximum(hits, 1e-300), misses + 1, chance), np.float64)
+    found[counts <= 0] = 1.0
+    return found
 
 
 def weights(log_odds: Vector, shift: float, alpha: float) -> Vector:

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from decimal import Decimal
 from fractions import Fraction
 from importlib import metadata
 from pathlib import Path
@@ -20,12 +22,14 @@ from typing import Any
 
 from deniable.protocol.errors import DeniableError, ParameterError
 from deniable.protocol.exact import canonical
+from deniable.protocol.horizon import Horizon
 from deniable.protocol.proofs.leakage import leakage
 from deniable.protocol.question import Question
+from deniable.protocol.specimens import Specimen, specimens
 from deniable.protocol.survey import load_survey
 
 from ..client import Client
-from . import rehearsal
+from . import histories, rehearsal
 from .lifetime import EVENTS, Day, Lifetime, listening
 
 Document = dict[str, Any]
@@ -140,13 +144,43 @@ class Probe:
         known = [bytes.fromhex(each) for each in material]
         return {"answers": rehearsal.decided(kind, known, [(call, n) for call, n in calls])}
 
+    def histories(self, question: str, plans: list[list[tuple[int, Any]]]) -> Document:
+        """Let a new device go through the horizon of a question for each plan, if clocks can.
+
+        Parameters
+        ----------
+        question : str
+        plans : list of list of [int, value]
+            For each device, the periods in which it records something, and what.
+        """
+        asked = self._question(question)
+        if asked.horizon is None:
+            raise ParameterError(f"question: {question} has no horizon")
+        if not histories.passable(asked, asked.horizon):
+            return {"devices": []}
+        return {"devices": [self._history(asked, asked.horizon, plan) for plan in plans]}
+
+    def _history(
+        self, question: Question, horizon: Horizon, plan: list[tuple[int, Any]]
+    ) -> Document:
+        answers = [(t, self._value(question.id, value)) for t, value in plan]
+        with self._store() as store:
+            reports = histories.go_through(self._survey, question, horizon, store, answers)
+            return {"secret": rehearsal.secret_of(store), "reports": reports}
+
     def _device(self, days: list[Document], secrets: bool = False) -> Document:
-        self._made += 1
-        store = self._folder / f"device-{self._made}.db"
-        try:
+        with self._store() as store:
             reports = rehearsal.live(self._survey, store, days)
             kept: Document = {"secret": rehearsal.secret_of(store)} if secrets else {}
             return {**kept, "reports": reports}
+
+    @contextmanager
+    def _store(self) -> Iterator[Path]:
+        """Give a new device's store a place, for as long as it lives."""
+        self._made += 1
+        store = self._folder / f"device-{self._made}.db"
+        try:
+            yield store
         finally:
             for left in (store, store.with_name(f"{store.name}-journal")):
                 left.unlink(missing_ok=True)
@@ -166,13 +200,11 @@ class Probe:
 
 
 def _described(question: Question) -> Document:
-    grid = question.range
-    points = [grid.at(Fraction(i, grid.steps)) for i in range(grid.steps + 1)] if grid else []
     return {
         "id": question.id,
         "k": question.mechanism.k,
         "type": question.type,
-        "values": [str(point) for point in points] if grid else list(question.values),
+        "values": [_written(value) for value in specimens(question)],
         "mechanism": question.mechanism.described(),
         "rounds": 1 if question.epsilon_first is None else 2,
         "epsilon": canonical(question.epsilon),
@@ -183,6 +215,10 @@ def _described(question: Question) -> Document:
         "hash": question.hash,
         "askable": rehearsal.askable(question),
     }
+
+
+def _written(value: Specimen) -> object:
+    return str(value) if isinstance(value, Decimal | Fraction) else value
 
 
 def _fraction(number: Fraction | None) -> list[str] | None:
@@ -202,6 +238,7 @@ _ORDERS: dict[str, Callable[..., Document]] = {
     "sample": Probe.sample,
     "lives": Probe.lives,
     "live": Probe.live,
+    "histories": Probe.histories,
     "answer": Probe.answer,
     "leakage": Probe.leakage,
     "draws": Probe.draws,

@@ -74,7 +74,12 @@ def moments(survey: Survey, count: int) -> list[datetime]:
 
 
 def askable(question: Question) -> bool:
-    """Return whether clocks that a client believes leave a device days enough to answer on."""
+    """Return whether clocks that a client believes leave a device days enough to answer on.
+
+    Never of a question with a horizon, whose days are given.
+    """
+    if question.horizon is not None:
+        return False
     last = min(utc_now(), _last_noon(question))
     return last - _STEP * (MOST_DAYS - 1) > _BEGINNING and plausible(last)
 
@@ -112,7 +117,7 @@ def live(survey: Survey, store: Path, days: Sequence[Values]) -> dict[str, list[
 
 def _waiting(survey: Survey, store: Path, now: datetime) -> dict[str, Any]:
     """Return what waits of the periods that are not over; a default is of one that is."""
-    rows = _rows(store, "SELECT question, period, response FROM queue JOIN ledger USING (number)")
+    rows = rows_of(store, "SELECT question, period, response FROM queue JOIN ledger USING (number)")
     return {
         name: json.loads(response)
         for name, period, response in rows
@@ -129,11 +134,12 @@ def _once(survey: Survey, name: str, responses: list[Any]) -> list[Any]:
 
 def secret_of(store: Path) -> str:
     """Return the secret of a device, in hex."""
-    ((secret,),) = _rows(store, "SELECT hex(secret) FROM device")
+    ((secret,),) = rows_of(store, "SELECT hex(secret) FROM device")
     return str(secret)
 
 
-def _rows(store: Path, sql: str) -> list[Any]:
+def rows_of(store: Path, sql: str) -> list[Any]:
+    """Return what a query of a device's store gives."""
     with closing(sqlite3.connect(store)) as db:
         return db.execute(sql).fetchall()
 

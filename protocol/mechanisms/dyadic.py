@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import ClassVar
 
 from ..errors import ParameterError
@@ -175,10 +174,6 @@ class Dyadic(Mechanism):
         base = memory.latest if missed else memory.base
         latest = memory.latest if bit is None else self.follow(memory.latest, bit)
         return Memory(base, latest, memory.used, t)
-
-    @property
-    def _share(self) -> Fraction:
-        return Fraction(1, self.levels)
 
     def stretches(self, t: int) -> tuple[tuple[int, int], ...]:
         """Return the stretches that periods 1..t are made of, as (level, period of the report).

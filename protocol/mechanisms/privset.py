@@ -49,11 +49,12 @@ from typing import ClassVar
 
 from ..draws import Draws
 from ..errors import ParameterError
-from ..exact import SCALE, Enclosure, exp, floor_threshold
+from ..exact import SCALE, exp
 from ..limits import MAX_K
 from ..response import Response, Shape
 from .base import NO_OPTIONS, Asks, Law, Options, Rounds, require_epsilons, require_k
 from .oracle import FrequencyOracle
+from .set_weight import best_weight, chance_to_meet
 
 MAX_ITEMS = 64
 
@@ -105,11 +106,11 @@ class PrivSet(FrequencyOracle):
         if asked is not None and asked > k:
             raise ParameterError(f"weight must be at most the {k} values there are: {asked}")
         e = exp(epsilon)
-        best = _best_weight(k, items, e.low)
-        made = cls(k, epsilon, None, items, best, _meet(k, items, best, e))
+        best = best_weight(k, items, e.low)
+        made = cls(k, epsilon, None, items, best, chance_to_meet(k, items, best, e))
         if asked is None or not made.tells:
             return made
-        made = cls(k, epsilon, None, items, asked, _meet(k, items, asked, e))
+        made = cls(k, epsilon, None, items, asked, chance_to_meet(k, items, asked, e))
         if not made.tells:
             raise ParameterError(
                 f"weight must be smaller: so many of {k} values meet nearly every set: {asked}"
@@ -244,36 +245,6 @@ class PrivSet(FrequencyOracle):
     def supports(self, value: int, response: Response) -> bool:
         """A set supports its symbols: values 0..k-1, and dummies from k on."""
         return bool(response.out >> value & 1)
-
-
-def _meet(k: int, items: int, weight: int, e: Enclosure) -> int:
-    """Return the threshold of ``E M / (E M + N)``, rounded down."""
-    misses = math.comb(k, weight)
-    meets = e * (math.comb(k + items, weight) - misses)
-    return floor_threshold(meets / (meets + misses))
-
-
-def _best_weight(k: int, items: int, e: Fraction) -> int:
-    """Return the w of least variance for a frequency of m/d; of two as good, the smaller.
-
-    For a fixed population n Var = ``w(d-w)/(d(p-q))^2 - km/d^2``, in which
-    ``p-q = w(E-1) / (k(Eu - E + 1))`` with u = (M+N)/N. It falls with w and then rises.
-    """
-    low, high = 1, k
-    while low < high:
-        middle = (low + high) // 2
-        if _noise(k, items, middle + 1, e) < _noise(k, items, middle, e):
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-def _noise(k: int, items: int, weight: int, e: Fraction) -> Fraction:
-    """Return what the variance grows with, ``(d-w)/w (Eu - E + 1)^2``."""
-    d = k + items
-    u = Fraction(math.comb(d, weight), math.comb(k, weight))
-    return Fraction(d - weight, weight) * (e * u - e + 1) ** 2
 
 
 def _bits(mask: int) -> list[int]:

@@ -10,7 +10,8 @@ permanent response and for one report, from the draws that the code asks for:
   the sets, whose uniformity is checked by every branch of a smaller mechanism of the same code;
 * for sets filled up with dummies, from the draw that decides whether the response meets them
   (:mod:`.padded`), in the same way;
-* for one symbol of many, by every branch for as many values as there is time for.
+* for one symbol of many, by every branch for as many values as there is time for;
+* where one epsilon covers all periods, of all reports together (:mod:`.horizons`).
 
 What must never change: nothing here reads ``Mechanism.law``, ``p``, ``q`` or a threshold; ``by``
 says how a number was found, and where none was found it is None.
@@ -24,10 +25,12 @@ from functools import partial
 from ..draws import Draws
 from ..exact import SCALE
 from ..mechanisms.base import Mechanism
+from ..mechanisms.dyadic import Dyadic
 from ..mechanisms.privset import PrivSet
 from ..response import Response
 from .bits import BitLaws, NotIndependent, patterns, read_bits
 from .branches import TooManyBranches, outcomes
+from .horizons import walk_horizon
 from .padded import read_padded_sets
 from .sets import read_sets
 from .symbols import walk_symbols
@@ -59,6 +62,8 @@ def leakage(mechanism: Mechanism) -> Leakage:
     Takes seconds for any k; below a dozen values, milliseconds.
     """
     try:
+        if isinstance(mechanism, Dyadic):
+            return walk_horizon(mechanism)
         setups = _setups(mechanism)
         try:
             every = keys_of(mechanism, spread(setups, _MEMOS // mechanism.k + 1), len(setups))

@@ -11,6 +11,7 @@ from itertools import pairwise, product
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from instances import usual
 
 from deniable.analysis.accountants.closed_forms import advanced, basic, kov
 from deniable.analysis.accountants.compositions import METHODS, Composition, compositions, least
@@ -24,7 +25,7 @@ LN3 = 1.0986122886681098
 
 
 def part(epsilon: object, reports: int = 1, name: str = "grr", k: int = 2) -> Part:
-    return Part(build(name, k, Decimal(str(epsilon))), reports)
+    return Part(usual(name, 2 if name == "trajectory" else k, Decimal(str(epsilon))), reports)
 
 
 def by_method(parts: Sequence[Part], delta: float) -> dict[str, Composition]:
@@ -283,7 +284,7 @@ def test_bad_parts_are_refused() -> None:
 @pytest.mark.parametrize("name", sorted(MECHANISMS))
 @pytest.mark.parametrize("epsilon", ["0.000001", "1.3", "20", "44"])
 def test_losses_go_back_no_farther_than_thresholds_do(name: str, epsilon: str) -> None:
-    mechanism = build(name, 4, Decimal(epsilon))
+    mechanism = usual(name, 2 if name == "trajectory" else 4, Decimal(epsilon))
     losses = reported(mechanism)
     if losses is None:
         assert mechanism.losses is None

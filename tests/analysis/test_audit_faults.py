@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from audit_kit import devices, fault, leaks, violated
 
-import deniable.client
-import deniable.protocol
 from deniable.analysis.auditing.bounds import epsilon_lower
 from deniable.analysis.auditing.devices import Devices
-from deniable.analysis.auditing.findings import Finding, surprise
+from deniable.analysis.auditing.findings import surprise
 from deniable.analysis.auditing.happenings import check_events
 from deniable.analysis.auditing.linking import audit_links
 from deniable.analysis.auditing.memo import audit_memo, check_derivation, check_hashes
 from deniable.analysis.auditing.requests import check_requests
 from deniable.analysis.auditing.stream import check_draws
 from deniable.analysis.auditing.trials import Trials
-from deniable.protocol.exact import exp
 from deniable.protocol.survey import Survey, load_survey
 
 TEXT = """
@@ -55,24 +48,10 @@ QUESTIONS = {
 FEW, COUNT = 30, 120
 
 
-@dataclass(frozen=True)
-class Fault:
-    """A change of one line of one module, and what must say so."""
-
-    module: str
-    line: str
-    instead: str
-    found_by: frozenset[str]
-
-
-def fault(module: str, line: str, instead: str, *found_by: str) -> Fault:
-    return Fault(module, line, instead, frozenset(found_by))
-
-
 FAULTS = {
     "a permanent round that is drawn anew": fault(
         "protocol/derivation.py",
-        'keyed = _draws(secret, b"permanent", question, str(setup).encode(), memo)',
+        'keyed = _draws(secret, b"permanent", question, str(setup).encode(), stream)',
         "keyed = FreshDraws()",
         "derivation",
         "restart",
@@ -129,8 +108,9 @@ FAULTS = {
     ),
     "a hash row for each value": fault(
         "protocol/derivation.py",
-        '_draws(secret, b"setup", question, b"", b"")',
-        '_draws(secret, b"setup", question, b"", str(symbol).encode())',
+        "    setup = _setup(secret, question)\n    memo = question.mechanism.memo(",
+        '    drawn = _draws(secret, b"setup", question, b"", str(symbol).encode())\n'
+        "    setup = question.mechanism.assign(drawn)\n    memo = question.mechanism.memo(",
         "derivation",
         "setup",
     ),
@@ -166,28 +146,29 @@ FAULTS = {
     ),
     "one city that is answered without noise": fault(
         "protocol/derivation.py",
-        "    return mechanism.permanent(setup, memo, keyed)",
+        "    memo = question.mechanism.memo(setup, question.mechanism.symbol(symbol))\n",
+        "    memo = question.mechanism.memo(setup, question.mechanism.symbol(symbol))\n"
         '    if question.id == "city" and symbol == 5:\n'
-        '        keyed = type("Sure", (), {"chance": lambda self, threshold: True})()\n'
-        "    return mechanism.permanent(setup, memo, keyed)",
+        '        sure = type("Sure", (), {"chance": lambda self, threshold: True})()\n'
+        "        return question.mechanism.permanent(setup, memo, sure)\n",
         "derivation",
     ),
     "numbers below n by a remainder": fault(
         "protocol/draws.py",
-        "while (word := self._word()) >= limit:",
-        "while (word := self._word()) >= SCALE > limit:",
+        "while (number := self._number(words)) >= limit:",
+        "while (number := self._number(words)) >= SCALE > limit:",
         "draws",
     ),
     "one word too many for a number below n": fault(
         "protocol/draws.py",
-        "while (word := self._word()) >= limit:",
-        "while (word := self._word()) > limit:",
+        "while (number := self._number(words)) >= limit:",
+        "while (number := self._number(words)) > limit:",
         "draws",
     ),
     "a segment that carries the value": fault(
         "client/recorder.py",
         "                self._segment,\n                question.wire_hash,",
-        "                str(answer.symbol),\n                question.wire_hash,",
+        "                str(symbol),\n                question.wire_hash,",
         "requests",
     ),
     "a field too many": fault(
@@ -264,7 +245,7 @@ FAULTS = {
     "silence for one answer": fault(
         "client/recorder.py",
         "        if permanent is not None:",
-        '        if not (question.id == "font" and answer.symbol == 2):',
+        '        if not (question.id == "font" and symbol == 2):',
         "responses",
     ),
 }
@@ -300,47 +281,6 @@ def survey_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def asked(survey_path: Path) -> Survey:
     return load_survey(survey_path)
-
-
-def environment(folder: Path, planted: Fault | None = None) -> str:
-    """An interpreter that has a copy of the device's code installed, with a fault in it."""
-    for package in (deniable.protocol, deniable.client):
-        source = Path(package.__file__ or "").parent
-        shutil.copytree(source, folder / "deniable" / source.name)
-    if planted is not None:
-        module = folder / "deniable" / planted.module
-        code = module.read_text(encoding="utf-8")
-        assert code.count(planted.line) == 1
-        module.write_text(code.replace(planted.line, planted.instead), encoding="utf-8")
-    wrapper = folder / "python"
-    wrapper.write_text(f'#!/bin/sh\nPYTHONPATH="{folder}" exec "{sys.executable}" "$@"\n')
-    wrapper.chmod(0o700)
-    return str(wrapper)
-
-
-@contextmanager
-def devices(
-    path: Path, folder: Path, planted: Fault | None = None, workers: int = 1
-) -> Iterator[Devices]:
-    with Devices(path, python=environment(folder, planted), workers=workers) as audited:
-        assert audited.describe().client == str(folder / "deniable" / "client")
-        yield audited
-
-
-def leaks(audited: Devices, survey: Survey) -> Iterator[Finding]:
-    """Compare what the code reveals with what the survey promises."""
-    for name, question in survey.questions.items():
-        found = audited.leakage(name)
-        promises = (
-            (found.permanent, question.epsilon),
-            (found.report, question.epsilon_first or question.epsilon),
-        )
-        kept = all(ratio is not None and ratio <= exp(promise).low for ratio, promise in promises)
-        yield Finding("leakage", name, kept, found.by)
-
-
-def violated(findings: Sequence[Finding]) -> set[str]:
-    return {finding.check for finding in findings if finding.kept is False}
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -175,7 +175,7 @@ Devise = Callable[[Mechanism, int, Seeded], Response]
 
 def healthy(mechanism: Mechanism, symbol: int, draws: Seeded) -> Response:
     setup = mechanism.assign(draws)
-    memo = mechanism.memo(setup, (mechanism.symbol(symbol),), 0)
+    memo = mechanism.memo(setup, mechanism.symbol(symbol))
     assert memo is not None
     return mechanism.instant(mechanism.permanent(setup, memo, draws), draws)
 

@@ -13,6 +13,7 @@ from itertools import product
 import numpy as np
 import pytest
 from conformance import memo, setups
+from instances import usual
 from numpy.typing import NDArray
 
 from deniable.analysis.decode import Supports
@@ -57,7 +58,7 @@ def covered(mechanism: FrequencyOracle, n: int, frequency: float, seed: int) -> 
 @pytest.mark.parametrize("n", [1_000, 100_000])
 @pytest.mark.parametrize(("name", "first"), ORACLES)
 def test_intervals_cover(name: str, first: Decimal | None, n: int, frequency: float) -> None:
-    mechanism = build(name, K, Decimal(1) if first is None else Decimal(2), first)
+    mechanism = usual(name, K, Decimal(1) if first is None else Decimal(2), first)
     assert isinstance(mechanism, FrequencyOracle)
     assert 0.94 <= covered(mechanism, n, frequency, seed=20261130) <= 0.965
 
@@ -65,7 +66,7 @@ def test_intervals_cover(name: str, first: Decimal | None, n: int, frequency: fl
 @pytest.mark.parametrize(("name", "first"), ORACLES)
 def test_another_error_would_be_seen(name: str, first: Decimal | None) -> None:
     """An interval a tenth too narrow or wide does not cover 94 to 96.5 %."""
-    mechanism = build(name, K, Decimal(1) if first is None else Decimal(2), first)
+    mechanism = usual(name, K, Decimal(1) if first is None else Decimal(2), first)
     assert isinstance(mechanism, FrequencyOracle)
     counts, trials = surveys(mechanism, 100_000, 0.3, seed=1)
     raw = estimate_supports(mechanism, Supports(counts.tolist(), trials.tolist()), Level(0.05))

@@ -32,12 +32,17 @@ SIGMAS = 7.5
 """Two-sided odds of 6e-14 for a normal error; over at most 1000 cells below 1e-10."""
 
 CODES = [3, 2**70 + 5, 0, 41]
-SETTINGS = list(product(["cms", "hcms"], [None, "1"]))
+SETTINGS = list(product(["cms", "hcms", "pem"], [None, "1"]))
+
+OPTIONS = {
+    "cms": {"rows": 3, "width": 4},
+    "hcms": {"rows": 3, "width": 4},
+    "pem": {"rows": 2, "g": 4, "letters": 3, "length": 40, "first": 38, "step": 1, "last": 40},
+}
 
 
 def small(name: str, first: str | None) -> Mechanism:
-    options = {"rows": 3, "width": 4}
-    return build(name, 2, Decimal(2), None if first is None else Decimal(first), options)
+    return build(name, 2, Decimal(2), None if first is None else Decimal(first), OPTIONS[name])
 
 
 def folded(mechanism: Mechanism, response: Response) -> np.ndarray:

@@ -102,6 +102,7 @@ def test_show_as_json(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "epsilon_ceiling": "100",
         "sent": 2,
         "queued": 1,
+        "keeps_answers": 0,
         "next_departure": datetime.fromtimestamp(leaves, UTC).isoformat(),
         "failures": 0,
         "resume": None,
@@ -117,7 +118,7 @@ def test_show_as_json(used: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (about["mechanism"], about["k"], about["classes"]) == ("oue", 256, 256)
     assert about["epsilon_first"] is None
     assert dark.pop("about")["epsilon_first"] == "1"
-    same = {"epsilon": "2", "erased": False, "sealed_for": None}
+    same = {"epsilon": "2", "erased": False, "sealed_for": None, "keeps_answer": False}
     assert bits == {**BITS, **same, "answers": 2, "last": "2026-12-01"}
     assert dark == {**DARK, **same, "answers": 1, "last": "once"}
 

@@ -29,7 +29,7 @@ from deniable.collector.problems import HTTPProblem
 from deniable.collector.rules import Rules
 from deniable.collector.store.base import KnownSurvey, Registered
 from deniable.collector.wire import Report, check_content_type, inflate, parse_envelope
-from deniable.protocol.draws import KeyedDraws
+from deniable.protocol.derivation import next_response, permanent_response
 from deniable.protocol.errors import DocumentError, ParameterError, ReportError, SurveyError
 from deniable.protocol.limits import MAX_COMPRESSED, MAX_INFLATED
 from deniable.protocol.mechanisms import MECHANISMS
@@ -46,13 +46,27 @@ PIECE = 12
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 STATUSES = {int(status) for status in describe()["paths"]["/v1/reports"]["post"]["responses"]}
+CHOICES: dict[str, Any] = {"choices": list("abcdefg")}
+NUMBER: dict[str, Any] = {"type": "number", "range": {"low": 0, "high": 9, "steps": 9}}
+HORIZON = {"start": "2026-11-30", "periods": 5}
+OF_KINDS: dict[str, dict[str, Any]] = {
+    "choice": CHOICES | {"type": "choice"},
+    "number": NUMBER,
+    "set": CHOICES | {"type": "set", "max_items": 3},
+    "text": {"type": "text", "text": {"alphabet": "ab", "max_length": 3, "fold": True}},
+    "trajectory": {"horizon": HORIZON | {"changes": 2}},
+    "counter": NUMBER | {"horizon": HORIZON},
+}
+SMALL = {"cms": {"rows": 2, "width": 16}, "hcms": {"rows": 2, "width": 16}, "pem": {"rows": 4}}
 ASKED = {
-    name: {"type": "number", "range": {"low": 0, "high": 9, "steps": 9}, "mechanism": name}
-    if mechanism.asks == "number"
-    else {"type": "choice", "choices": list("abcdefg"), "mechanism": name}
+    name: OF_KINDS[mechanism.asks] | {"mechanism": {"name": name, **SMALL.get(name, {})}}
     for name, mechanism in MECHANISMS.items()
 }
-SURVEY = make_survey({f"by-{name}": fields for name, fields in ASKED.items()})
+PARTS = {"x": ["a", "b"], "y": ["a", "b", "c"]}
+SURVEY = make_survey(
+    {f"by-{name}": fields for name, fields in ASKED.items()}
+    | {"joint": {"type": "joint", "parts": PARTS, "default": ["a", "c"]}}
+)
 QUESTIONS = list(SURVEY.questions.values())
 FUZZ = settings(
     max_examples=200,
@@ -218,12 +232,16 @@ def judge(reports: list[Report | None], segment: str | None, sent: bytes) -> int
 
 
 def given_by_a_device(question: Question) -> Response:
-    """A response to the first answer, of the device whose secret is zero."""
-    mechanism, draws = question.mechanism, KeyedDraws(bytes(32))
-    setup = mechanism.assign(draws)
-    memo = mechanism.memo(setup, 0)
-    assert memo is not None
-    return mechanism.permanent(setup, memo, draws)
+    """A response to the first answer, of the first device that reports in the first period."""
+    for number in range(1000):
+        secret = number.to_bytes(32)
+        if question.horizon is None:
+            response = permanent_response(secret, question, 0)
+        else:
+            response, _ = next_response(secret, question, None, 0, 1)
+        if response is not None:
+            return response
+    raise AssertionError("no device reports")
 
 
 def honest(question: Question) -> Any:
@@ -255,7 +273,7 @@ def test_responses(question: Question) -> None:
     """A response that is taken has exactly the form that was sent."""
     shape = question.mechanism.shape
 
-    @settings(FUZZ, max_examples=80)
+    @settings(FUZZ, max_examples=50)
     @given(wires(question))
     def fuzz(wire: Any) -> None:
         sent = json.dumps(wire, default=str).encode()
@@ -300,7 +318,7 @@ def test_tallies(question: Question) -> None:
         with pytest.raises(DocumentError):
             parse_tally(document | {"n": n})
 
-    @settings(FUZZ, max_examples=40)
+    @settings(FUZZ, max_examples=25)
     @given(mutants(document) | JSON)
     def fuzz(spoilt: Any) -> None:
         with suppress(DocumentError):
@@ -316,7 +334,7 @@ def test_questions(question: Question) -> None:
     document = question.document()
     assert parse_question(SURVEY.id, document) == question
 
-    @settings(FUZZ, max_examples=40)
+    @settings(FUZZ, max_examples=25)
     @given(mutants(document) | JSON)
     def fuzz(spoilt: Any) -> None:
         with suppress(SurveyError):

@@ -22,7 +22,7 @@ from kinds_kit import CHANGING, SEALED, SINGLE, answers
 from sealed_kit import key, public, write_key
 from served_kit import served
 
-from deniable.analysis import estimate, unseal
+from deniable.analysis import crosstab, estimate, heavy_hitters, unseal
 from deniable.analysis.sources import open_source
 from deniable.client import Client
 from deniable.collector.app import close_app, create_app
@@ -235,7 +235,8 @@ def test_every_period_of_a_horizon_is_counted_as_it_was_drawn(
 def frequencies(name: str, store: Path, **options: Any) -> list[tuple[str, Any, float]]:
     """(period, value, frequency) of every estimate."""
     records = estimate(name, store, **options).records()
-    return [(row["period"], row["value"], row["frequency"]) for row in records if "value" in row]
+    named = "estimate" if name == "tools" else "frequency"
+    return [(row["period"], row["value"], row[named]) for row in records if "value" in row]
 
 
 @pytest.mark.parametrize("name", ["tools", "both"])
@@ -255,6 +256,12 @@ def test_texts_are_estimated_by_their_names(path: Left, name: str) -> None:
     found = frequencies(name, path.store, strings=["ABC", "fade", "cab"])
     assert [value for _, value, _ in found][:3] == ["abc", "fade", "cab"]
     assert all(math.isfinite(frequency) for _, _, frequency in found)
+
+
+def test_a_joint_question_has_its_table_and_texts_are_looked_for(path: Left) -> None:
+    """Forty devices tell nothing for sure: that they are read is all."""
+    assert crosstab("both", path.store).document()["n"] == DEVICES
+    assert heavy_hitters("found", path.store).document()["n"] == DEVICES
 
 
 @pytest.mark.parametrize("name", CHANGING)

@@ -103,6 +103,38 @@ def test_below_redraws_what_would_be_uneven() -> None:
     assert word(draws) == 7, "a choice of one takes no word"
 
 
+def test_below_takes_as_many_words_as_reach_a_large_number() -> None:
+    """The first word is the highest; the numbers past the last full multiple are redrawn."""
+    assert Scripted([5]).below(SCALE) == 5
+    assert Scripted([3, 5]).below(SCALE**2) == 3 * SCALE + 5
+    assert Scripted([0, 7]).below(SCALE + 1) == 7
+    last = SCALE - 1
+    full = SCALE**2 - SCALE**2 % (SCALE + 1)
+    high, low = divmod(full - 1, SCALE)
+    assert Scripted([high, low]).below(SCALE + 1) == SCALE, "the last that counts"
+    assert Scripted([*divmod(full, SCALE), last, last, 0, 9]).below(SCALE + 1) == 9
+    assert Scripted([1, 2, 3]).below(SCALE**2 + 1) == (SCALE**2 + 2 * SCALE + 3) % (SCALE**2 + 1)
+
+
+@given(st.integers(SCALE // 2, SCALE**5), st.binary(min_size=1, max_size=4))
+def test_large_numbers_follow_the_derivation(n: int, field: bytes) -> None:
+    draws, stream = KeyedDraws(SECRET, field), words(SECRET, field)
+    size = -(-(n - 1).bit_length() // 64)
+    while True:
+        number = sum(next(stream) << 64 * (size - 1 - at) for at in range(size))
+        if number < SCALE**size // n * n:
+            break
+    assert draws.below(n) == number % n
+    assert word(draws) == next(stream)
+
+
+def test_the_derivation_of_large_numbers_is_frozen() -> None:
+    draws = KeyedDraws(SECRET, b"permanent", b"acme-editor", b"dark_mode", b"1")
+    first, second, third = (int(each, 16) for each in PINNED[:3])
+    n = SCALE**2 + 12345
+    assert draws.below(n) == ((first << 128) + (second << 64) + third) % n
+
+
 def test_below_is_uniform_where_a_modulus_is_not() -> None:
     """Words times 3/4: reducing without rejection doubles the odds of a third of the numbers.
 
@@ -113,6 +145,8 @@ def test_below_is_uniform_where_a_modulus_is_not() -> None:
     draws = KeyedDraws(SECRET, b"thirds")
     thirds = [draws.below(n) // 2**62 for _ in range(6000)]
     assert all(abs(thirds.count(third) - 2000) < 292 for third in range(3))
+    large = [draws.below(n << 64) >> 126 for _ in range(6000)]
+    assert all(abs(large.count(third) - 2000) < 292 for third in range(3))
     biased = [each % n // 2**62 for each in islice(words(SECRET, b"thirds"), 6000)]
     assert biased.count(0) > 2900
 

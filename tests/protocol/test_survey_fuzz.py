@@ -9,9 +9,11 @@ from typing import Any, TypeVar
 from hypothesis import given
 from hypothesis import strategies as st
 from survey_documents import make_survey, spoiled, survey_tables, values
+from type_tables import TABLES
 
-from deniable.protocol.errors import DocumentError, SurveyError
+from deniable.protocol.errors import DocumentError, ParameterError, SurveyError
 from deniable.protocol.problems import Problem
+from deniable.protocol.question import Question
 from deniable.protocol.question_fields import parse_question
 from deniable.protocol.survey import (
     Survey,
@@ -47,6 +49,31 @@ def survives(parse: Callable[[Any], Survey], document: object) -> None:
 @given(values | spoiled(survey_tables()))
 def test_no_tables_crash_the_reader(document: object) -> None:
     survives(parse_survey, document)
+
+
+NEWER = {name: table() for name, table in TABLES.items()}
+NEWER_TABLES = survey_tables(NEWER, max_epsilon=16, linkable=True)
+NEWER_SURVEY = make_survey(NEWER, max_epsilon=16, linkable=True)
+
+
+@given(spoiled(NEWER_TABLES))
+def test_no_tables_of_sets_texts_pairs_and_horizons_crash_the_reader(document: object) -> None:
+    survives(parse_survey, document)
+
+
+@given(spoiled(json.loads(compile_survey(NEWER_SURVEY))))
+def test_no_compiled_sets_texts_pairs_and_horizons_crash_the_reader(document: object) -> None:
+    survives(parse_compiled, document)
+
+
+@given(st.sampled_from([*NEWER_SURVEY.questions.values()]), values | st.sets(st.text(max_size=9)))
+def test_no_value_crashes_a_question(question: Question, value: object) -> None:
+    told = ""
+    try:
+        assert question.encode(value) >= 0
+    except ParameterError as refusal:
+        told = str(refusal)
+    assert told.startswith(f"{question.id}: ") or not told
 
 
 @given(values | spoiled(json.loads(compile_survey(make_survey()))))

@@ -17,7 +17,7 @@ from survey_documents import (
     told,
 )
 
-from deniable.protocol import mechanisms, question_fields
+from deniable.protocol import mechanism_fields, mechanisms
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.mechanisms import NO_OPTIONS, Options
 from deniable.protocol.mechanisms.grr import GRR
@@ -273,7 +273,7 @@ def test_a_mechanism_may_refuse_its_parameters(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_response_may_not_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(question_fields, "MAX_RESPONSE_BYTES", 511)
+    monkeypatch.setattr(mechanism_fields, "MAX_RESPONSE_BYTES", 511)
     table = choice_table(choices=[str(n) for n in range(4096)], mechanism="oue")
     tables = survey_tables({"a": table}, linkable=True)
     assert told(lambda: parse_survey(tables)) == [
@@ -282,7 +282,7 @@ def test_a_response_may_not_be_too_large(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_tally_may_not_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(question_fields, "MAX_CELLS", 3)
+    monkeypatch.setattr(mechanism_fields, "MAX_CELLS", 3)
     tables = survey_tables({"a": choice_table(mechanism="grr")})
     assert told(lambda: parse_survey(tables)) == [
         ("questions.a.mechanism", "tallies exceed 3 counts", "lower k or its options")

@@ -16,17 +16,31 @@ import sys
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from vectors_kit import (
+    FILE,
+    KNOWN,
+    QUESTIONS,
+    SCALE,
+    below,
+    coins,
+    kept_or_moved,
+    kept_or_turned,
+    keyed,
+    packed,
+    prefixed,
+    thresholds,
+    unpacked,
+    words,
+)
 
 from deniable.protocol import vectors
+from deniable.protocol.question import QuestionType
 from deniable.protocol.survey import parse_compiled
 
-FILE = Path(__file__).resolve().parents[2] / "protocol" / "test_vectors.json"
 PAGE = FILE.parents[1] / "docs" / "wire.md"
-KNOWN: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-QUESTIONS = {question["id"]: question for question in KNOWN["survey"]["questions"]}
 ROWS = {entry["question"]: entry["rows"] for entry in KNOWN["buckets"]}
 
 
@@ -75,81 +89,53 @@ def numbers(value: Any) -> Iterator[int]:
 
 def test_every_case_is_there() -> None:
     named = {(q["mechanism"]["name"], q["epsilon_first"] is not None) for q in QUESTIONS.values()}
-    assert named >= {(name, twice) for name in ("grr", "oue", "olh") for twice in (False, True)}
-    assert {q["type"] for q in QUESTIONS.values()} == {"boolean", "choice", "number"}
+    twice = ("grr", "oue", "olh", "cms", "hcms", "pem")
+    assert named >= {(name, both) for name in twice for both in (False, True)}
+    assert named >= {(name, False) for name in ("privset", "trajectory", "counter")}
+    assert {q["type"] for q in QUESTIONS.values()} == set(get_args(QuestionType))
     assert {q["period"] for q in QUESTIONS.values()} == {"day", "week", "month", "once"}
     assert {q["mechanism"]["options"].get("g") for q in QUESTIONS.values()} >= {3, 4, 5, 9}
     moved = [entry for entry in KNOWN["reports"] if entry["response"] != entry["permanent"]]
     assert {QUESTIONS[entry["question"]]["mechanism"]["name"] for entry in moved} == {
-        "grr", "oue", "olh",
+        "grr", "oue", "olh", "cms", "hcms", "pem",
     }  # fmt: skip
-
-
-def words(secret: str, *fields: str) -> Iterator[int]:
-    counter = 0
-    while True:
-        message = prefixed("deniable/1", *fields) + counter.to_bytes(8, "big")
-        block = hmac.new(bytes.fromhex(secret), message, hashlib.sha512).digest()
-        yield from (int.from_bytes(block[at : at + 8], "big") for at in range(0, 64, 8))
-        counter += 1
-
-
-def prefixed(*fields: str) -> bytes:
-    return b"".join(len(f.encode()).to_bytes(4, "big") + f.encode() for f in fields)
-
-
-def below(drawn: Iterator[int], n: int) -> int:
-    if n == 1:
-        return 0
-    while (word := next(drawn)) >= 2**64 - 2**64 % n:
-        pass
-    return word % n
-
-
-def kept_or_moved(symbol: int, threshold: int, k: int, drawn: Iterator[int]) -> int:
-    if next(drawn) < threshold:
-        return symbol
-    other = below(drawn, k - 1)
-    return other + (other >= symbol)
-
-
-def coins(thresholds: list[int], drawn: Iterator[int]) -> str:
-    mask = sum((next(drawn) < limit) << bit for bit, limit in enumerate(thresholds))
-    packed = mask.to_bytes((len(thresholds) + 7) // 8, "little")
-    return base64.urlsafe_b64encode(packed).rstrip(b"=").decode()
 
 
 def permanent(secret: str, question: dict[str, Any], symbol: int) -> Any:
     """The response from the documented layout alone."""
-    mechanism = question["mechanism"]
-    limits = {name: int(value) for name, value in mechanism["thresholds"].items()}
-    names = ("vectors", question["id"], str(question["version"]), question["hash"])
+    mechanism, limits = question["mechanism"], thresholds(question)
     rows = mechanism["shape"]["rows"]
-    setup = below(words(secret, "setup", *names, "", ""), rows)
+    setup = below(keyed(question, secret, "setup", "", ""), rows)
     memo = symbol
     if mechanism["name"] == "olh":
         memo = ROWS[question["id"]][setup][symbol]
-    drawn = words(secret, "permanent", *names, str(setup), str(memo))
+    drawn = keyed(question, secret, "permanent", str(setup), str(memo))
     if mechanism["name"] == "oue":
         true, other = limits["true_bit"], limits["other_bit"]
-        return coins([true if bit == memo else other for bit in range(mechanism["k"])], drawn)
+        k = mechanism["k"]
+        return packed(coins([true if bit == memo else other for bit in range(k)], drawn), k)
     out = kept_or_moved(memo, limits["keep"], mechanism["shape"]["width"], drawn)
     return out if rows == 1 else [setup, out]
 
 
 def second(question: dict[str, Any], remembered: Any, fresh: list[str]) -> Any:
-    mechanism = question["mechanism"]
-    limits = {name: int(value) for name, value in mechanism["thresholds"].items()}
+    """The report of a remembered response, from the words that are drawn for it."""
+    name, shape = question["mechanism"]["name"], question["mechanism"]["shape"]
+    limits, width = thresholds(question), shape["width"]
     drawn = iter([int(word, 16) for word in fresh])
-    if mechanism["name"] == "oue":
-        raw = base64.urlsafe_b64decode(remembered + "=" * (-len(remembered) % 4))
-        mask, again = int.from_bytes(raw, "little"), limits["bit_again"]
-        set_bits = [mask >> bit & 1 for bit in range(mechanism["k"])]
-        return coins([again if bit else 2**64 - again for bit in set_bits], drawn)
-    alone = mechanism["shape"]["rows"] == 1
-    row, out = (0, remembered) if alone else remembered
-    moved = kept_or_moved(out, limits["keep_again"], mechanism["shape"]["width"], drawn)
-    return moved if alone else [row, moved]
+    row, out = (0, remembered) if shape["rows"] == 1 else remembered
+    report: Any
+    if name == "oue":
+        mask, again = unpacked(out), limits["bit_again"]
+        set_bits = [mask >> bit & 1 for bit in range(width)]
+        report = packed(coins([again if bit else SCALE - again for bit in set_bits], drawn), width)
+    elif name == "cms":
+        report = packed(kept_or_turned(unpacked(out), width, limits["keep_again"], drawn), width)
+    elif name == "hcms":
+        report = kept_or_turned(out, 1, limits["keep_again"], drawn)
+    else:
+        report = kept_or_moved(out, limits["keep_again"], width, drawn)
+    return report if shape["rows"] == 1 else [row, report]
 
 
 @pytest.mark.parametrize("entry", KNOWN["hashes"], ids=lambda entry: str(entry["question"]))

@@ -1,0 +1,128 @@
+"""Answers that change: does a device report what its secret and its history must give?
+
+Devices go through the horizon of a question, with answers that change more often than they may,
+periods in which nothing is recorded, and a restart. What must never change: what is expected is
+derived here (:mod:`.derivation`), of the whole history; and a report too many or too few counts as
+much as a wrong one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from deniable.protocol.horizon import Horizon
+from deniable.protocol.mechanisms.dyadic import Memory
+from deniable.protocol.question import Question
+from deniable.protocol.response import Response
+from deniable.protocol.specimens import specimens
+from deniable.protocol.survey import Survey
+
+from .derivation import next_response
+from .devices import Devices
+from .findings import Finding
+from .memo import check_hashes
+from .observed import History
+from .wire import refusal, unpacked
+
+Plan = Sequence[tuple[int, object]]
+"""In which periods something is recorded, and what."""
+
+_CLOSE = 8
+"""So many periods follow each other; of the others, those in which a level first reports."""
+
+_DEVICES = 40
+
+
+def audit_histories(devices: Devices, survey: Survey) -> list[Finding]:
+    """Check the questions with a horizon; those that resolve to something else no further."""
+    changing = {name: each for name, each in survey.questions.items() if each.horizon is not None}
+    findings = check_hashes(devices, replace(survey, questions=changing))
+    for finding in findings:
+        changing.pop(str(finding.question))
+    return findings + check_histories(devices, replace(survey, questions=changing))
+
+
+def check_histories(devices: Devices, survey: Survey, count: int = _DEVICES) -> list[Finding]:
+    """Let devices go through horizons, and compare reports with what their secrets must give."""
+    found = []
+    for question in survey.questions.values():
+        if question.horizon is not None:
+            planned = plans(question, question.horizon, count)
+            lived = devices.histories(question.id, planned)
+            found.append(_of_question(question, question.horizon, planned, lived))
+    return found
+
+
+def plans(question: Question, horizon: Horizon, count: int) -> list[Plan]:
+    """Return a history for each device; a tenth of the periods is left out, and never two alike."""
+    chooser = random.Random(count)
+    values = specimens(question)
+    levels = (1 << level for level in range(horizon.periods.bit_length()))
+    periods = sorted({*range(1, min(_CLOSE, horizon.periods) + 1), *levels})
+    planned: list[Plan] = []
+    for _ in range(count):
+        kept = [t for t in periods if chooser.random() < 0.9] or periods
+        places = [chooser.randrange(len(values)) for _ in kept]
+        if question.range is not None:
+            places = [*sorted(places)[:-1], places[-1]]
+        planned.append([(t, values[place]) for t, place in zip(kept, places, strict=True)])
+    return planned
+
+
+def _of_question(
+    question: Question, horizon: Horizon, planned: Sequence[Plan], lived: Sequence[History]
+) -> Finding:
+    if not lived:
+        line = "no client believes a clock that goes through the horizon: not audited"
+        return Finding("history", question.id, None, line)
+    levels, wrong, reports = set(), 0, 0
+    for plan, device in zip(planned, lived, strict=True):
+        must = expected(device.secret, question, horizon, plan)
+        levels.update(response.row for response in must.values())
+        wrong += _differences(question, must, device)
+        reports += len(must)
+    if wrong:
+        line = (
+            f"{wrong} of {reports} reports of {len(lived)} devices are not what their secrets give "
+            "for the history of answers: bits are drawn anew, or what was said is forgotten"
+        )
+        return Finding("history", question.id, False, line)
+    line = (
+        f"{reports} reports of {len(lived)} devices, of {len(levels)} levels, are what the secrets "
+        "give for the history of answers, over a restart"
+    )
+    return Finding("history", question.id, True, line)
+
+
+def _differences(question: Question, must: Mapping[int, Response], device: History) -> int:
+    """Return of how many periods there is another report, one too many or none."""
+    sent = {
+        t: unpacked(question, wire) if refusal(question, wire) is None else None
+        for t, wire in device.reports.items()
+    }
+    return sum(sent.get(t) != must.get(t) or t not in must for t in {*sent, *must})
+
+
+def expected(
+    secret: bytes, question: Question, horizon: Horizon, plan: Plan
+) -> dict[int, Response]:
+    """Return what a device with this secret must report, by period.
+
+    A period in which nothing was recorded goes on with the answer before, if its reports still
+    count when the next one is recorded.
+    """
+    reports: dict[int, Response] = {}
+    memory: Memory | None = None
+    for at, value in plan:
+        now = horizon.period(question.period, at).start + timedelta(hours=12)
+        for t in range(memory.seen + 1 if memory else at, at + 1):
+            if t < at and question.closes(horizon.period(question.period, t)) <= now:
+                continue
+            symbol = question.encode(value) if t == at else None
+            response, memory = next_response(secret, question, memory, symbol, t)
+            if response is not None:
+                reports[t] = response
+    return reports
