@@ -36,16 +36,16 @@ _CLOSE = 8
 _DEVICES = 40
 
 
-def audit_histories(devices: Devices, survey: Survey) -> list[Finding]:
+def audit_histories(devices: Devices, survey: Survey, count: int = _DEVICES) -> list[Finding]:
     """Check the questions with a horizon; those that resolve to something else no further."""
     changing = {name: each for name, each in survey.questions.items() if each.horizon is not None}
     findings = check_hashes(devices, replace(survey, questions=changing))
     for finding in findings:
         changing.pop(str(finding.question))
-    return findings + check_histories(devices, replace(survey, questions=changing))
+    return findings + check_histories(devices, replace(survey, questions=changing), count)
 
 
-def check_histories(devices: Devices, survey: Survey, count: int = _DEVICES) -> list[Finding]:
+def check_histories(devices: Devices, survey: Survey, count: int) -> list[Finding]:
     """Let devices go through horizons, and compare reports with what their secrets must give."""
     found = []
     for question in survey.questions.values():
@@ -78,7 +78,8 @@ def _of_question(
     if not lived:
         line = "no client believes a clock that goes through the horizon: not audited"
         return Finding("history", question.id, None, line)
-    levels, wrong, reports = set(), 0, 0
+    levels: set[int] = set()
+    wrong = reports = 0
     for plan, device in zip(planned, lived, strict=True):
         must = expected(device.secret, question, horizon, plan)
         levels.update(response.row for response in must.values())

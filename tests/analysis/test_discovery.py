@@ -88,7 +88,7 @@ def test_what_chance_makes_of_a_string_that_nobody_has() -> None:
     """The last level's p-values are uniform, with frequent strings beside and without."""
     rng, n, g, rows = np.random.default_rng(3), 60_000, 32, 60
     slope, strings = 0.4, residues(range(10**6, 10**6 + 4000))
-    for shares in ([], [0.2, 0.1, 0.05], [0.004] * 100):
+    for shares in ([], [0.2, 0.1, 0.05], [0.007] * 100):
         held = np.full((rows, g), (1 - slope * sum(shares)) / g)
         frequent = residues(range(len(shares)))
         for row, at in enumerate(places("pem", range(rows), frequent, g)):

@@ -17,7 +17,7 @@ from text_questions import answered, epsilons, text_question, zipf
 
 from deniable.analysis import estimate_tallies, estimate_texts
 from deniable.analysis.estimators import Level, estimate_supports
-from deniable.analysis.simulation import draw_tallies
+from deniable.analysis.simulation import Population, draw_tallies
 from deniable.analysis.supports import Supports
 from deniable.analysis.suspicion.noise import in_one_period
 from deniable.analysis.texts.estimates import JOINT, Fit, estimate_codes, fit
@@ -98,6 +98,39 @@ def test_collisions_of_named_strings_with_each_other_are_taken_out() -> None:
     assert np.all(off < SIGMAS * together.raws.standard_error)
     assert max(abs(one.raws.frequency[0] - f) for one, f in zip(alone, shares, strict=True)) > 0.02
     assert together.raws.standard_error.max() < 0.004 < alone[1].raws.standard_error[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("cms", {"rows": 60, "width": 16}),
+        ("hcms", {"rows": 60, "width": 16}),
+        ("pem", {"letters": 26, "length": 1, "rows": 60, "g": 16}),
+    ],
+)
+def test_what_others_collide_with_is_estimated_without_bias(
+    name: str, options: dict[str, int]
+) -> None:
+    """One string of 0.7 and many rare ones: the sum of squares is 0.49, whatever the rows.
+
+    Few devices a row, so that what noise adds to squares is not small. The rows in use add
+    2 * 0.7 sqrt(300e-6 / 16) / sqrt(60) to the error, below 0.001.
+    """
+    mechanism, rng = sketch(name, **options), np.random.default_rng(12)
+    shares = np.array([0.7, *[0.001] * 300])
+    expected = float((shares**2).sum())
+    sums = []
+    for _ in range(200):
+        counted = dict(enumerate(rng.multinomial(1200, shares).tolist(), start=1))
+        (cells,) = draw_tallies(mechanism, Population.of(counted), rng)
+        found = estimate_codes(mechanism, cells.tolist(), [1000], LEVEL)
+        reports = table_of(mechanism, cells.tolist()).reports
+        uneven = float(((reports / reports.sum()) ** 2).sum()) / 15
+        sums.append(found.collisions**2 / uneven)
+    assert min(sums) > 0.2
+    assert max(sums) < 0.95, "clipped"
+    error = float(np.std(sums)) / math.sqrt(len(sums)) + 0.001
+    assert abs(np.mean(sums) - expected) < SIGMAS * error < 0.04
 
 
 def z_scores(found: Fit, shares: np.ndarray) -> np.ndarray:

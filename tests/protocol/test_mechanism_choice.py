@@ -158,3 +158,48 @@ def test_an_explicit_mechanism_is_taken_and_checked_instead() -> None:
 
 def test_an_explicit_auto_is_the_default() -> None:
     assert make_question(choice_table(mechanism="auto")) == make_question(choice_table())
+
+
+PREFIXES = {"letters": 26, "length": 8}
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "first", "linkable", "name"),
+    [
+        ("0.5", None, False, "hcms"),
+        ("2", None, False, "hcms"),
+        ("8", None, False, "hcms"),
+        ("0.5", None, True, "cms"),
+        ("2", None, True, "cms"),
+        ("8", None, True, "cms"),
+        ("2", "1", False, "hcms"),
+        ("2", "1", True, "cms"),
+    ],
+)
+def test_the_rule_for_texts_is_frozen(
+    epsilon: str, first: str | None, linkable: bool, name: str
+) -> None:
+    """Bits of a whole row recognise a device; a sign, its row and its column hardly do."""
+    second = None if first is None else Decimal(first)
+    found = rivals(2, Decimal(epsilon), second, asks="text", linkable=linkable, given=PREFIXES)
+    assert found[0].mechanism.name == name
+    against = {rival.mechanism.name: rival.against for rival in found}
+    assert against["pem"] == "it is for texts to be found"
+    assert against["hcms"] == ""
+    assert against["cms"].startswith("" if linkable else "its reports tell devices apart by ")
+
+
+@pytest.mark.parametrize(
+    ("asks", "k", "given", "name"),
+    [
+        ("set", 100, {"items": 5}, "privset"),
+        ("trajectory", 2, {"periods": 30, "changes": 2}, "trajectory"),
+        ("counter", 101, {"periods": 30}, "counter"),
+    ],
+)
+def test_where_there_is_one_mechanism_it_is_taken(
+    asks: Asks, k: int, given: dict[str, int], name: str
+) -> None:
+    """Whatever it shows: a survey whose requests show too much is refused for that."""
+    (found,) = rivals(k, Decimal(1), asks=asks, given=given)
+    assert (found.mechanism.name, found.against) == (name, "")
