@@ -61,7 +61,7 @@ def frequent(mechanism: PEM, runs: int, devices: int, rate: float) -> None:
         false = sum(not population.get(code) for code in made.codes)
         print(
             f"  seed {seed}: {top} of the top {TOP}, {len(made.codes)} listed, {false} of no "
-            f"device; about half of those with a frequency of {made.smallest:.5f} are found; "
+            f"device; most of those with a frequency of {made.smallest:.5f} are found; "
             f"{seconds:.1f} s",
             flush=True,
         )

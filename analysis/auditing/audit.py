@@ -214,7 +214,7 @@ def _questions(
 
 def _expired(question: Question) -> str:
     if question.horizon is not None:
-        return "not sampled: its code is walked, for all reports of a device together"
+        return "not sampled, for one epsilon covers all reports of a device; see exact, and history"
     return f"not audited: expired on {question.expires}, so no device answers it any more"
 
 

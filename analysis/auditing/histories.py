@@ -33,6 +33,12 @@ Plan = Sequence[tuple[int, object]]
 _CLOSE = 8
 """So many periods follow each other; of the others, those in which a level first reports."""
 
+_STRIDES = {"day": 150, "week": 21, "month": 4}
+"""Periods between two at most: a client believes no clock that leaps further than 366 days."""
+
+_MOST = 40
+"""Periods in which a device is asked at most: of a longer horizon, the first ones."""
+
 _DEVICES = 40
 
 
@@ -57,19 +63,26 @@ def check_histories(devices: Devices, survey: Survey, count: int) -> list[Findin
 
 
 def plans(question: Question, horizon: Horizon, count: int) -> list[Plan]:
-    """Return a history for each device; a tenth of the periods is left out, and never two alike."""
+    """Return a history for each device, which leaves out some of the periods."""
     chooser = random.Random(count)
     values = specimens(question)
-    levels = (1 << level for level in range(horizon.periods.bit_length()))
-    periods = sorted({*range(1, min(_CLOSE, horizon.periods) + 1), *levels})
+    periods = _periods(question, horizon)
     planned: list[Plan] = []
     for _ in range(count):
-        kept = [t for t in periods if chooser.random() < 0.9] or periods
+        kept = [t for at, t in enumerate(periods) if at % 2 or chooser.random() < 0.8]
         places = [chooser.randrange(len(values)) for _ in kept]
         if question.range is not None:
             places = [*sorted(places)[:-1], places[-1]]
         planned.append([(t, values[place]) for t, place in zip(kept, places, strict=True)])
     return planned
+
+
+def _periods(question: Question, horizon: Horizon) -> list[int]:
+    """Return in which periods devices may be asked: close ones, and each level's first."""
+    last, stride = horizon.periods, _STRIDES[question.period]
+    spread = {*range(1, min(_CLOSE, last) + 1), *range(stride, last + 1, stride)}
+    firsts = {1 << level for level in range(last.bit_length())}
+    return sorted(spread | firsts)[:_MOST]
 
 
 def _of_question(
@@ -92,8 +105,9 @@ def _of_question(
         )
         return Finding("history", question.id, False, line)
     line = (
-        f"{reports} reports of {len(lived)} devices, of {len(levels)} levels, are what the secrets "
-        "give for the history of answers, over a restart"
+        f"{reports} reports of {len(lived)} devices, of {len(levels)} of "
+        f"{horizon.periods.bit_length()} levels, are what the secrets give for the history of "
+        "answers, over a restart"
     )
     return Finding("history", question.id, True, line)
 

@@ -194,7 +194,7 @@ def read_asked(said: dict[str, Any]) -> Asked:
     return Asked(
         said["id"],
         int(said["k"]),
-        tuple(Fraction(value) if number else hashable(value) for value in said["values"]),
+        tuple(Fraction(value) if number else _value(value) for value in said["values"]),
         said["mechanism"],
         int(said["rounds"]),
         Decimal(said["epsilon"]),
@@ -203,6 +203,12 @@ def read_asked(said: dict[str, Any]) -> Asked:
         said["hash"],
         bool(said["askable"]),
     )
+
+
+def _value(said: Any) -> Value:
+    if isinstance(said, list):
+        return tuple(map(str, said))
+    return said if isinstance(said, bool) else str(said)
 
 
 def read_device(said: dict[str, Any]) -> Device:

@@ -64,7 +64,7 @@ class Discovery:
     reports : int
         Of whole texts, by which they were.
     smallest : float
-        The least frequency that is worth finding: about half of the strings with it are found.
+        The least frequency that is worth finding: most of the strings with it are found.
     """
 
     codes: tuple[int, ...]
@@ -172,6 +172,7 @@ def _significant(
     scores, level = _scored(children, log_odds, level)
     share = weights(log_odds, worth * level.unit / level.sigma, alpha)
     tested = np.argpartition(-scores, min(_TESTED, len(scores)) - 1)[:_TESTED]
+    tested = tested[np.argsort(-scores[tested], kind="stable")]
     counts = level.counts(children.hashed(tested))
     p_values = tails(counts, level.n, counts - scores[tested], level.inflation)
     adjusted = p_values / share[tested]

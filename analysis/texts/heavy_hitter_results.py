@@ -73,7 +73,7 @@ class HeavyHitters(Context):
     candidates : int
         Strings that were tested.
     smallest : float
-        A string of about this frequency is as likely to be listed as not.
+        A string of this frequency is more likely than not to be listed.
     confidence : float
         Of each interval by itself, or of all together if ``simultaneous``.
     fake_bias : float
@@ -82,7 +82,7 @@ class HeavyHitters(Context):
     options : mapping of str to int
         Of the mechanism, those in force.
     hitters : tuple of HeavyHitter
-        Those that stand out most first.
+        The most frequent first.
     """
 
     n: int
@@ -157,8 +157,8 @@ class HeavyHitters(Context):
             "whole texts; the other devices' reports proposed them."
         )
         yield (
-            f"A string with a frequency of {self.smallest:.2g} is about as likely to be listed as "
-            "not; one that is not listed may still be there."
+            f"A string with a frequency of {self.smallest:.2g} or more is likely to be listed; a "
+            "rarer one may be there and not be listed."
         )
         yield (
             "p-value: a bound on the probability that any string of no device stands out as much."

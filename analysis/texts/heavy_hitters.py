@@ -173,12 +173,13 @@ def _hitters(
     level: Level,
     n: int,
 ) -> list[HeavyHitter]:
+    """Estimate the frequencies of strings together, and order them by these."""
     if not codes:
         return []
     raws = estimate_codes(mechanism, cells, codes, level).raws
     columns = (raws.frequency, raws.standard_error, raws.low, raws.high)
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    return [
+    hitters = [
         HeavyHitter(
             other_name(form) if code == OTHER else form.decode(code),
             frequency * n,
@@ -190,3 +191,4 @@ def _hitters(
         )
         for code, p_value, (frequency, error, low, high) in zip(codes, p_values, rows, strict=True)
     ]
+    return sorted(hitters, key=lambda hitter: -hitter.frequency)

@@ -53,6 +53,7 @@ from ..exact import SCALE, exp
 from ..limits import MAX_K
 from ..response import Response, Shape
 from .base import NO_OPTIONS, Asks, Law, Options, Rounds, require_epsilons, require_k
+from .masks import single_bits, uniform_subset
 from .oracle import FrequencyOracle
 from .set_weight import best_weight, chance_to_meet
 
@@ -208,14 +209,14 @@ class PrivSet(FrequencyOracle):
         """Draw m of the values if there are more; whether to meet; in how many; in which."""
         mask = int(memo, 16)
         if mask.bit_count() > self.items:
-            mask = _subset(_bits(mask), self.items, keyed)
+            mask = uniform_subset(single_bits(mask), self.items, keyed)
         inside = self.padded(mask)
-        outside = _bits(inside ^ ((1 << self.symbols) - 1))
+        outside = single_bits(inside ^ ((1 << self.symbols) - 1))
         if not keyed.chance(self.meet):
-            return Response(_subset(outside, self.weight, keyed))
+            return Response(uniform_subset(outside, self.weight, keyed))
         common = self._common(keyed)
-        met = _subset(_bits(inside), common, keyed)
-        return Response(met | _subset(outside, self.weight - common, keyed))
+        met = uniform_subset(single_bits(inside), common, keyed)
+        return Response(met | uniform_subset(outside, self.weight - common, keyed))
 
     def _common(self, keyed: Draws) -> int:
         """Draw how many symbols a response has in common with a padded set that it meets."""
@@ -232,7 +233,7 @@ class PrivSet(FrequencyOracle):
         mask = int(memo, 16)
         kept = [mask]
         if mask.bit_count() > self.items:
-            kept = [sum(each) for each in combinations(_bits(mask), self.items)]
+            kept = [sum(each) for each in combinations(single_bits(mask), self.items)]
         sets = [self.padded(each) for each in kept]
         hit, miss = self._alike
         law = {}
@@ -245,21 +246,3 @@ class PrivSet(FrequencyOracle):
     def supports(self, value: int, response: Response) -> bool:
         """A set supports its symbols: values 0..k-1, and dummies from k on."""
         return bool(response.out >> value & 1)
-
-
-def _bits(mask: int) -> list[int]:
-    """Return the single bits of a mask, the lowest first."""
-    found = []
-    while mask:
-        found.append(mask & -mask)
-        mask &= mask - 1
-    return found
-
-
-def _subset(bits: list[int], size: int, draws: Draws) -> int:
-    """Return a uniform subset of that size as a mask (Floyd's algorithm, as in :mod:`.subset`)."""
-    taken: set[int] = set()
-    for last in range(len(bits) - size, len(bits)):
-        drawn = draws.below(last + 1)
-        taken.add(last if drawn in taken else drawn)
-    return sum(bits[at] for at in taken)

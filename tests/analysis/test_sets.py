@@ -34,7 +34,7 @@ from deniable.analysis import (
 )
 from deniable.analysis.cli import main
 from deniable.analysis.correlation import of_values
-from deniable.analysis.estimators import Level
+from deniable.analysis.estimators import Level, Raw
 from deniable.analysis.sets.estimates import estimate_symbols
 from deniable.analysis.sets.sizes import estimate_sizes
 from deniable.analysis.simulation import Population, draw_tallies
@@ -113,13 +113,15 @@ def test_errors_of_sizes_are_those_of_the_law(items: int, weight: int) -> None:
     made = estimate_sizes(mechanism, dummies)
     for size in range(items + 1):
         of_size = [float(i == size) - float(i == size - 1) for i in range(items)]
-        assert made.each[size].standard_error == pytest.approx(
-            deviation(mechanism, of_size) / math.sqrt(n), rel=1e-9
-        )
-    mean = made.mean
-    error = deviation(mechanism, [1.0] * items) / math.sqrt(n)
-    assert mean.standard_error == pytest.approx(error, rel=1e-9)
-    assert mean.high - mean.frequency == pytest.approx(LEVEL.z * error, rel=1e-9)
+        require_error(made.each[size], deviation(mechanism, of_size) / math.sqrt(n))
+    require_error(made.mean, deviation(mechanism, [1.0] * items) / math.sqrt(n))
+
+
+def require_error(raw: Raw, error: float) -> None:
+    """The standard error, and both ends of a normal interval."""
+    assert raw.standard_error == pytest.approx(error, rel=1e-9)
+    assert raw.high - raw.frequency == pytest.approx(LEVEL.z * error, rel=1e-8)
+    assert raw.frequency - raw.low == pytest.approx(LEVEL.z * error, rel=1e-8)
 
 
 def deviation(mechanism: PrivSet, coefficients: Sequence[float]) -> float:
