@@ -15,14 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from .observed import (
-    Answers,
-    Day,
-    Description,
-    Device,
-    History,
-    Leakage,
-    Life,
+from .exchange import (
     as_agreed,
     hashable,
     read_asked,
@@ -33,6 +26,7 @@ from .observed import (
     write_answer,
     write_answers,
 )
+from .observed import Answers, Day, Description, Device, History, Leakage, Life
 from .signals import uninterrupted
 from .stores import new_folder
 from .workers import Worker

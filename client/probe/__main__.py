@@ -14,22 +14,19 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from decimal import Decimal
 from fractions import Fraction
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from deniable.protocol.errors import DeniableError, ParameterError
-from deniable.protocol.exact import canonical
 from deniable.protocol.horizon import Horizon
 from deniable.protocol.proofs.leakage import leakage
 from deniable.protocol.question import Question
-from deniable.protocol.specimens import Specimen, specimens
 from deniable.protocol.survey import load_survey
 
 from ..client import Client
 from . import histories, rehearsal
+from .described import described
 from .lifetime import EVENTS, Day, Lifetime, listening
 
 Document = dict[str, Any]
@@ -59,12 +56,7 @@ class Probe:
 
     def describe(self) -> Document:
         """Say what is audited: versions, place, and every question as it was resolved here."""
-        return {
-            "deniable": _version(),
-            "python": ".".join(map(str, sys.version_info[:3])),
-            "client": str(Path(__file__).parent.parent),
-            "questions": [_described(question) for question in self._survey.questions.values()],
-        }
+        return described(self._survey)
 
     def sample(self, count: int, days: list[Document], broken: bool = False) -> Document:
         """Let new devices live, answer the same, and return what would leave them.
@@ -199,38 +191,9 @@ class Probe:
         return self._survey.questions[name]
 
 
-def _described(question: Question) -> Document:
-    return {
-        "id": question.id,
-        "k": question.mechanism.k,
-        "type": question.type,
-        "values": [_written(value) for value in specimens(question)],
-        "mechanism": question.mechanism.described(),
-        "rounds": 1 if question.epsilon_first is None else 2,
-        "epsilon": canonical(question.epsilon),
-        "epsilon_first": None
-        if question.epsilon_first is None
-        else canonical(question.epsilon_first),
-        "period": question.period,
-        "hash": question.hash,
-        "askable": rehearsal.askable(question),
-    }
-
-
-def _written(value: Specimen) -> object:
-    return str(value) if isinstance(value, Decimal | Fraction) else value
-
-
 def _fraction(number: Fraction | None) -> list[str] | None:
     """Write a rational as text, for it has more digits than a number in JSON."""
     return None if number is None else [str(number.numerator), str(number.denominator)]
-
-
-def _version() -> str:
-    try:
-        return metadata.version("deniable")
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 _ORDERS: dict[str, Callable[..., Document]] = {

@@ -187,7 +187,8 @@ class Device:
         if self.name == "trajectory":
             return int(answer)
         grid = self.question["range"]
-        return round(answer * grid["steps"] / (int(grid["high"]) - int(grid["low"])))
+        steps = grid["steps"] // (int(grid["high"]) - int(grid["low"]))
+        return int(answer * steps)
 
     def at(self, t: int) -> int | None:
         """The bit at the end of a period: that of the last one before in which one was known."""
