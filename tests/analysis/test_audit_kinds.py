@@ -16,8 +16,11 @@ from deniable.analysis.auditing.longitudinal import longitudinal
 from deniable.analysis.auditing.memo import audit_memo
 from deniable.analysis.auditing.promise import within
 from deniable.analysis.auditing.requests import check_requests
+from deniable.analysis.auditing.samples import Sample
 from deniable.analysis.auditing.trials import Trials
 from deniable.protocol import derivation
+from deniable.protocol.mechanisms import FrequencyOracle
+from deniable.protocol.mechanisms.privset import PrivSet
 from deniable.protocol.specimens import specimens
 from deniable.protocol.survey import Survey
 
@@ -90,18 +93,31 @@ def test_what_devices_send_is_what_their_secrets_give(devices: Devices) -> None:
     assert told >= {("setup", name) for name in ("home", "word", "found")}
 
 
-def test_broken_devices_are_caught_and_sound_ones_are_not(devices: Devices) -> None:
-    """A sound client is accused with odds of 1e-9 in each of ten tests.
-
-    A broken sign tells two texts apart in half of the columns only: 120 devices are too few.
-    """
-    alpha = 1e-9
-    trials = Trials(devices, SINGLE, half=120, alpha=alpha, seed=1, progress=lambda done: None)
+def test_sound_devices_are_not_accused(devices: Devices) -> None:
+    """With odds of 1e-9 in each of ten tests."""
+    trials = Trials(devices, SINGLE, half=60, alpha=1e-9, seed=1, progress=lambda done: None)
     for name, measured in trials.run().items():
         assert measured.lower_bound <= float(ASKED.questions[name].epsilon)
         assert measured.null_control == 0
-        assert measured.positive_control > 0.2 or name == "word"
     assert list(trials.oddities()) == []
+
+
+def test_broken_devices_tell_their_answers(devices: Devices) -> None:
+    """So that the positive control can fail: every response then speaks for its answer."""
+    told = {"tools": ("a", "c"), "home": "fade", "word": "cab", "found": "bead",
+            "both": ("light", "pro")}  # fmt: skip
+    for name, wires in devices.sample(40, told, broken=True).items():
+        mechanism, symbol = (
+            ASKED.questions[name].mechanism,
+            ASKED.questions[name].encode(told[name]),
+        )
+        found = [response for response in Sample(mechanism, wires).responses if response]
+        assert len(found) == 40
+        assert isinstance(mechanism, FrequencyOracle)
+        if isinstance(mechanism, PrivSet):
+            assert all(each.out & mechanism.padded(symbol) for each in found)
+        else:
+            assert all(mechanism.supports(symbol, y) for y in found if mechanism.covers(symbol, y))
 
 
 @pytest.mark.parametrize("name", KINDS)
