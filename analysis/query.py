@@ -88,8 +88,9 @@ def estimate(
         One result for each period, oldest first. Periods are pooled only by ``pool``: memoized
         noise is the same in each, so their errors do not average out. Of a question with a
         horizon every period is estimated from all released tallies together, see
-        :func:`deniable.analysis.estimate_changing`, and there are no warnings. ``warnings`` tell signs of
-        fake or broken reports, see :func:`deniable.analysis.suspicion.warned.with_warnings`.
+        :func:`deniable.analysis.estimate_changing`, and there are no warnings. ``warnings`` tell
+        signs of fake or broken reports, see
+        :func:`deniable.analysis.suspicion.warned.with_warnings`.
 
     Raises
     ------

@@ -39,10 +39,13 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
     Vector = NDArray[np.float64]
 
-BRANCHES = 1 << 20
-"""So many children are looked at in each level, or little more."""
+BREADTH = 1 << 17
+"""Prefixes looked at in each level, or little more, where no one says otherwise."""
 
-_LED = 1 << 13
+BREADTHS = range(1 << 10, (1 << 22) + 1)
+"""Which breadths there are: fewer find next to nothing, more take minutes and gigabytes."""
+
+_LED = 1 << 12
 """Children among which frequent ones are fitted, to take away their collisions."""
 
 _TESTED = 1 << 13
@@ -74,7 +77,9 @@ class Discovery:
     smallest: float
 
 
-def discover(mechanism: PEM, cells: Sequence[int], alpha: float) -> Discovery:
+def discover(
+    mechanism: PEM, cells: Sequence[int], alpha: float, breadth: int = BREADTH
+) -> Discovery:
     """Find frequent strings.
 
     Parameters
@@ -85,6 +90,9 @@ def discover(mechanism: PEM, cells: Sequence[int], alpha: float) -> Discovery:
     alpha : float
         In (0, 1): the share of false strings among those found, on average at most; where no
         string is frequent, the probability that any is found.
+    breadth : int
+        In :data:`BREADTHS`: prefixes looked at in each level, or little more. The time grows with
+        it; the more there are, the fewer frequent strings are lost before they can be tested.
 
     Raises
     ------
@@ -96,9 +104,9 @@ def discover(mechanism: PEM, cells: Sequence[int], alpha: float) -> Discovery:
     worth = _worth(levels, tree.log_size - math.log(alpha))
     branches = Branches.root(tree)
     for level, length in zip(levels[:-1], mechanism.lengths, strict=False):
-        children = branches.extended(length - branches.depth, BRANCHES)
-        branches = _followed(children, level, worth)
-    children = branches.extended(mechanism.length - branches.depth, BRANCHES)
+        children = branches.extended(length - branches.depth, breadth)
+        branches = _followed(children, level, worth, breadth)
+    children = branches.extended(mechanism.length - branches.depth, breadth)
     last = levels[-1]
     if not last.unit:
         return Discovery((), (), len(children), int(last.n), worth)
@@ -123,7 +131,7 @@ def _worth(levels: Sequence[Level], nats: float) -> float:
     return 1.0 if not evidence else min(1.0, math.sqrt(2 * nats / evidence))
 
 
-def _followed(children: Children, level: Level, worth: float) -> Branches:
+def _followed(children: Children, level: Level, worth: float, breadth: int) -> Branches:
     """Return the likeliest children, after what a level says of them."""
     import numpy as np
 
@@ -132,7 +140,7 @@ def _followed(children: Children, level: Level, worth: float) -> Branches:
         scores, level = _scored(children, log_odds, level)
         sigmas, shift = scores / level.sigma, worth * level.unit / level.sigma
         log_odds = np.minimum(log_odds + sigmas * shift - shift**2 / 2, 0.0)
-    most = min(len(log_odds), BRANCHES // children.parents.tree.base + 1)
+    most = min(len(log_odds), breadth // children.parents.tree.base + 1)
     best = np.argpartition(-log_odds, most - 1)[:most]
     return children.kept(np.union1d(best, children.empty), log_odds)
 

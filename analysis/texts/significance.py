@@ -39,6 +39,9 @@ _LARGEST = 512
 
 _HALVINGS = 40
 
+_ALIKE = 1024
+"""Candidates are put in so many groups of about the same odds, to find L; any L will do."""
+
 
 def tails(counts: Vector, n: float, expected: Vector, inflation: float) -> Vector:
     """Return P(a binomial count reaches these), its variance inflated.
@@ -80,16 +83,19 @@ def weights(log_odds: Vector, shift: float, alpha: float) -> Vector:
         from scipy.special import ndtr, ndtri
     floor = -float(ndtri(alpha / _LARGEST))
 
-    def spent(limit: float) -> Vector:
-        needed = np.maximum(shift / 2 + (limit - log_odds) / shift, floor)
+    def spent(limit: float, odds: Vector) -> Vector:
+        needed = np.maximum(shift / 2 + (limit - odds) / shift, floor)
         found: Vector = ndtr(-needed)
         return found
 
-    low, high = float(log_odds.min()) - 50 * shift, float(log_odds.max()) + 50 * shift
+    alike, edges = np.histogram(log_odds, _ALIKE)
+    middles = (edges[:-1] + edges[1:]) / 2
+    low, high = float(edges[0]) - 50 * shift, float(edges[-1]) + 50 * shift
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if spent(middle).sum() > alpha else (low, middle)
-    chosen = spent(high)
+        more = float(alike @ spent(middle, middles)) > alpha
+        low, high = (middle, high) if more else (low, middle)
+    chosen = spent(high, log_odds)
     share: Vector = chosen / chosen.sum()
     return share
 
