@@ -281,7 +281,7 @@ class SurveyDiff:
             "new epsilon: spent on top by a device that answered the old edition.",
             *((_REFUSED,) if self.refused else ()),
             *(
-                f"{change.question}: {beyond(change.new_epsilon)}."
+                f"{change.question or 'all questions together'}: {beyond(change.new_epsilon)}."
                 for change in self.changes
                 if beyond(change.new_epsilon)
             ),

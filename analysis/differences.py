@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.mechanisms import FrequencyOracle, Scale
+from deniable.protocol.normal import nfc
 from deniable.protocol.question import Question, Value
 
 from . import inputs
@@ -264,5 +265,12 @@ def _symbol(question: Question, value: Value | str) -> int:
     if not question.values:
         raise ParameterError(f"{question.id} asks for a number: its mean is compared, no values")
     written = {text(each): symbol for symbol, each in enumerate(question.values)}
-    known = written.get(value) if isinstance(value, str) else None
-    return question.encode(value) if known is None else known
+    known = written.get(nfc(value)) if isinstance(value, str) else None
+    if known is not None:
+        return known
+    if question.type == "set" or (question.parts and isinstance(value, str)):
+        # Of a set a collection is a whole answer, of which no frequency is estimated.
+        shown = ", ".join(list(written)[:8]) + (", …" if len(written) > 8 else "")
+        of = "items" if question.type == "set" else "pairs"
+        raise ParameterError(f"{question.id}: the value must be one of its {of}: {shown}")
+    return question.encode(value)

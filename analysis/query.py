@@ -22,7 +22,7 @@ from .sets.estimates import estimate_sets
 from .shuffling.released import with_crowds
 from .sources import PeriodStates, Source, open_source
 from .suspicion.warned import with_warnings
-from .texts.named import UNNAMED, estimate_texts
+from .texts.named import estimate_texts, unnamed
 
 Place = str | PathLike[str] | Source
 
@@ -197,7 +197,7 @@ def _strings(
             raise ParameterError(f"{question.id} does not ask for a text; leave out strings")
         return None
     if strings is None:
-        raise ParameterError(f"{question.id} asks for a text: {UNNAMED}")
+        raise ParameterError(unnamed(question))
     if post_process != "none":
         raise ParameterError(f"{question.id} asks for a text; leave out post_process")
     return tuple(strings)

@@ -14,6 +14,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
+from unicodedata import category, east_asian_width
 
 from .extras import extra
 
@@ -71,17 +72,11 @@ def as_csv(result: Result) -> str:
 
 def as_table(result: Result) -> str:
     """Write every section: heading, table, remarks."""
-    with extra():
-        from tabulate import tabulate
     blocks = []
     for section in result.sections():
         lines = [section.title, ""]
         if section.rows:
-            aligned = [_alignment(column) for column in zip(*section.rows, strict=True)]
-            lines += [
-                tabulate(section.rows, section.columns, disable_numparse=True, colalign=aligned),
-                "",
-            ]
+            lines += [_tabulated(section), ""]
         notes = [textwrap.fill(note, _WIDTH, subsequent_indent="  ") for note in section.notes]
         blocks.append("\n".join([*lines, *notes]).rstrip() + "\n")
     return "\n".join(blocks)
@@ -94,11 +89,43 @@ FORMATS: Final[Mapping[str, Callable[[Result], str]]] = {
 }
 """Every form there is."""
 
+_FILLER = "\0"
+_STAND_IN = re.compile(f"{_FILLER}+")
 _NUMERIC = re.compile(r"[-+]?[0-9][0-9,. ]*(e[-+]?[0-9]+)?|–|")
 
 
 def _alignment(column: Sequence[str]) -> str:
     return "right" if all(_NUMERIC.fullmatch(cell) for cell in column) else "left"
+
+
+def _tabulated(section: Section) -> str:
+    """Lay out the rows under their columns; stand-ins hold the places of cells of wide letters."""
+    with extra():
+        from tabulate import tabulate
+    cells = (section.columns, *section.rows)
+    columns, *rows = [[_stand_in(cell) for cell in row] for row in cells]
+    aligned = [_alignment(column) for column in zip(*section.rows, strict=True)]
+    table = tabulate(rows, columns, disable_numparse=True, colalign=aligned)
+    wide = (cell for row in cells for cell in row if _stand_in(cell) != cell)
+    return _STAND_IN.sub(lambda _: next(wide), table)
+
+
+def _stand_in(cell: str) -> str:
+    """Return what takes as many characters as the cell takes columns of a terminal."""
+    width = _width(cell)
+    return cell if width == len(cell) else _FILLER * max(1, width)
+
+
+def _width(text: str) -> int:
+    """Return the columns of a terminal: two of a wide letter, none of a mark on another.
+
+    >>> _width("café"), _width("日本語"), _width("e\u0323\u0302")
+    (4, 6, 1)
+    """
+    if text.isascii():
+        return len(text)
+    marks = sum(category(letter) in ("Mn", "Me", "Cf") for letter in text)
+    return len(text) - marks + sum(east_asian_width(letter) in "WF" for letter in text)
 
 
 def _field(value: object) -> object:

@@ -281,6 +281,20 @@ def _notes(truth: Truth, tallies: Sequence[Tally]) -> Iterator[str]:
             yield from not_all(question.id, truth.shares(question))
     if truth.ignored:
         yield f"No question of the survey: the columns {', '.join(truth.ignored)}; ignored."
-    small = {t.question.id: t.question.min_crowd for t in tallies if t.n < t.question.min_crowd}
-    for name, least in small.items():
-        yield f"{name}: a collector would release nothing, for min_crowd is {least:,}."
+    for name in {t.question.id: None for t in tallies}:
+        yield from _not_released([t for t in tallies if t.question.id == name])
+
+
+def _not_released(tallies: Sequence[Tally]) -> Iterator[str]:
+    """Say which tallies of a question would be destroyed."""
+    question = tallies[0].question
+    small = [t.n for t in tallies if t.n < question.min_crowd]
+    if not small:
+        return
+    what = "nothing"
+    if len(small) < len(tallies):
+        what = f"{len(tallies) - len(small):,} of {len(tallies):,} tallies only"
+    why = f"for min_crowd is {question.min_crowd:,}"
+    if question.horizon is not None:
+        why += f", and as few as {min(small):,} devices report in a period"
+    yield f"{question.id}: a collector would release {what}, {why}."

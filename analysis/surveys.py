@@ -13,6 +13,7 @@ from deniable.protocol.diff import diff_surveys
 from deniable.protocol.exact import total
 from deniable.protocol.limits import MAX_FINGERPRINT_BITS
 from deniable.protocol.mechanisms.rappor import Rappor
+from deniable.protocol.periods import midnight, period_at
 from deniable.protocol.question import Question
 from deniable.protocol.survey import Survey, load_survey
 
@@ -145,11 +146,24 @@ def _chosen(path: Path) -> dict[str, bool] | None:
     return {name: table.get("mechanism", "auto") == "auto" for name, table in tables.items()}
 
 
+def _outlasting(question: Question) -> Iterator[str]:
+    """Warn of a horizon that is longer than the question is asked."""
+    if question.horizon is None:
+        return
+    asked = question.horizon.index(period_at(question.period, midnight(question.expires)))
+    if asked is not None and asked < question.horizon.periods:
+        yield (
+            f"{question.id}: is asked in {asked:,} of the {question.horizon.periods:,} periods of "
+            f"its horizon, for it expires on {question.expires}; the others only add noise"
+        )
+
+
 def _warnings(survey: Survey) -> Iterator[str]:
     today = datetime.now(UTC).date()
     for question in survey.questions.values():
         if question.expires < today:
             yield f"{question.id}: expired on {question.expires}, and is no longer asked"
+        yield from _outlasting(question)
         excess = beyond(question.epsilon)
         if excess:
             yield f"{question.id}: {excess}"

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from deniable.protocol.errors import ParameterError
+from deniable.protocol.normal import nfc
 from deniable.protocol.question import Question
 from deniable.protocol.survey import Survey
 
@@ -191,7 +192,7 @@ def _symbol(question: Question, text: str) -> int:
     if text == "":
         return ABSENT if question.default is None else question.encode(question.default)
     if question.type == "joint":
-        return question.choices.index(text)
+        return question.choices.index(nfc(text))
     value: bool | str | Decimal | list[str] = text
     if question.type == "boolean":
         if text.lower() not in _BOOLEANS:

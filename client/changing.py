@@ -25,10 +25,14 @@ def index(question: Question, period: Period) -> int:
 
 
 def ends(question: Question) -> datetime:
-    """Return the moment from which no period of the question's horizon counts any more."""
+    """Return the moment from which no period of the question's horizon counts any more.
+
+    That is when the last one closes in which it is asked: the horizon may outlast the question.
+    """
     if question.horizon is None:
         raise ValueError("a question without horizon has no last period")
-    return question.closes(question.horizon.last(question.period))
+    expires = period_at(question.period, midnight(question.expires))
+    return min(question.closes(question.horizon.last(question.period)), question.closes(expires))
 
 
 def report(
@@ -77,5 +81,7 @@ def foreseen(
     for _, after in gone_on(secret, question, memory, now):
         memory = after
     t = index(question, period_at(question.period, now))
+    if memory is not None and t <= memory.seen:
+        return None
     response, _ = next_response(secret, question, memory, symbol, t)
     return response

@@ -136,7 +136,7 @@ class Client:
               tuple in the parts' order.
 
             Read at once, and stored nowhere; but of a question with a horizon, the device keeps
-            the last answer until the horizon ends.
+            the last answer until its last period has closed.
         wait : bool
             Return when the report is durable, which takes as long as the disk takes. If not, a
             thread of the client's stores it a moment later, for threads that must never wait, such

@@ -49,7 +49,8 @@ class Memories:
             """INSERT INTO memory SELECT number, ?, ?, ?, ?, ?, ? FROM ledger
             WHERE survey = ? AND question = ? AND version = ?
             ON CONFLICT (number) DO UPDATE SET base = excluded.base, latest = excluded.latest,
-            used = excluded.used, seen = excluded.seen, local = local AND excluded.local""",
+            used = excluded.used, seen = excluded.seen, local = local AND excluded.local,
+            ends = excluded.ends""",
             memory.base,
             memory.latest,
             memory.used,

@@ -135,6 +135,10 @@ def _differences(old: Question, new: Question) -> Iterator[str]:
     """Say what differs of that which only some questions have."""
     if new.sealed != old.sealed:
         yield "answers are sealed now" if new.sealed else "answers are no longer sealed"
+    if new.type != old.type:
+        yield f"type: {old.type} became {new.type}"
+    elif new.type in ("choice", "set") and new.choices != old.choices:
+        yield _choices(old, new)
     for name in ("max_items", "text", "parts", "horizon"):
         before, after = getattr(old, name), getattr(new, name)
         if before == after:
@@ -143,6 +147,14 @@ def _differences(old: Question, new: Question) -> Iterator[str]:
         yield f"{name} changed" if one == two else f"{name}: {one} became {two}"
     if new.horizon != old.horizon and new.horizon is not None:
         yield "epsilon is of all periods of the horizon together"
+
+
+def _choices(old: Question, new: Question) -> str:
+    """Say how the choices differ."""
+    if set(new.choices) == set(old.choices):
+        return "choices: in another order"
+    one, two = len(old.choices), len(new.choices)
+    return "choices changed" if one == two else f"choices: {one} became {two}"
 
 
 def _shown(field: object) -> str:

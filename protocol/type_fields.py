@@ -207,7 +207,8 @@ def _compiled_parts(fields: Fields) -> object:
     raw = fields.raw("parts")
     if not isinstance(raw, list) or not all(isinstance(part, Mapping) for part in raw):
         return None
-    return {part.get("name"): part.get("choices") for part in raw}
+    named = {str(part.get("name")): part.get("choices") for part in raw}
+    return named if raw == [{"name": name, "choices": named[name]} for name in named] else None
 
 
 def _horizon(fields: Fields, kind: QuestionType, period: PeriodKind) -> Horizon | None:

@@ -15,6 +15,7 @@ from datetime import timedelta
 
 from deniable.protocol.horizon import Horizon
 from deniable.protocol.mechanisms.dyadic import Memory
+from deniable.protocol.periods import midnight, period_at
 from deniable.protocol.question import Question
 from deniable.protocol.response import Response
 from deniable.protocol.specimens import specimens
@@ -70,6 +71,7 @@ def plans(question: Question, horizon: Horizon, count: int) -> list[Plan]:
     planned: list[Plan] = []
     for _ in range(count):
         kept = [t for at, t in enumerate(periods) if at % 2 or chooser.random() < 0.8]
+        kept = kept or periods[:1]
         places = [chooser.randrange(len(values)) for _ in kept]
         if question.range is not None:
             places = [*sorted(places)[:-1], places[-1]]
@@ -78,8 +80,12 @@ def plans(question: Question, horizon: Horizon, count: int) -> list[Plan]:
 
 
 def _periods(question: Question, horizon: Horizon) -> list[int]:
-    """Return in which periods devices may be asked: close ones, and each level's first."""
-    last, stride = horizon.periods, _STRIDES[question.period]
+    """Return in which periods devices may be asked: close ones, and each level's first.
+
+    None in which the question has expired.
+    """
+    expires = horizon.index(period_at(question.period, midnight(question.expires)))
+    last, stride = expires or horizon.periods, _STRIDES[question.period]
     spread = {*range(1, min(_CLOSE, last) + 1), *range(stride, last + 1, stride)}
     firsts = {1 << level for level in range(last.bit_length())}
     return sorted(spread | firsts)[:_MOST]

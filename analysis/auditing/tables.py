@@ -50,10 +50,7 @@ def _reports(audit: Audit) -> Section:
             each.question,
             canonical(each.promise.report),
             _exact(each.promise.exact_report, found=each.promise.found),
-            _down(each.measured.lower_bound),
-            _down(each.measured.null_control),
-            _down(each.measured.positive_control),
-            _down(each.ceiling),
+            *_sampled(each),
         )
         for each in audit.questions
     ]
@@ -64,6 +61,15 @@ def _reports(audit: Audit) -> Section:
         f"null controls hold at once with confidence {audit.confidence:.15g}; seed {audit.seed}."
     )
     return Section(title, columns, rows, (who, *METHOD))
+
+
+def _sampled(each: QuestionAudit) -> tuple[str, ...]:
+    """Write what trials showed; dashes if there were none."""
+    shown = each.measured
+    if not shown.tests:
+        return ("-",) * 4
+    bounds = (shown.lower_bound, shown.null_control, shown.positive_control, each.ceiling)
+    return tuple(map(_down, bounds))
 
 
 def _permanent(audit: Audit) -> Section:

@@ -59,7 +59,9 @@ class History:
             If it cannot.
         """
         t = horizon_of(self.question).index(parse_period(period))
-        if t is None or t not in self.levels.places:
+        if t is None:
+            raise SourceError(f"{self.question.id}: {period} is no period of its horizon")
+        if t not in self.levels.places:
             raise SourceError(
                 f"{self.question.id}: {period} cannot be estimated, for periods before it are not "
                 "released, and what is released tells only of changes since them"
@@ -105,8 +107,8 @@ def history_of(periods: Sequence[Sequence[Tally]]) -> History:
     DocumentError
         If one is of no period of the horizon.
     """
-    if not periods:
-        raise ParameterError("tallies must hold at least one period")
+    if not periods or not all(periods):
+        raise ParameterError("tallies must hold at least one period, and one tally of each")
     question = periods[0][0].question
     found = {}
     for tallies in periods:

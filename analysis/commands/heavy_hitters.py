@@ -7,6 +7,7 @@ from decimal import Decimal
 
 import click
 
+from ..texts.discovery import BREADTH
 from ..texts.heavy_hitters import FALSE_POSITIVES, heavy_hitters
 from . import options
 
@@ -27,6 +28,15 @@ from . import options
     help="Of the strings listed, the share that no device has, on average at most; if none is "
     "frequent, the probability that any is listed.",
 )
+@click.option(
+    "--breadth",
+    type=options.WHOLE,
+    default=str(BREADTH),
+    show_default=True,
+    metavar="N",
+    help="Beginnings of texts looked at for each length: with more, fewer frequent strings are "
+    "lost, and it takes longer; 1024 to 4194304.",
+)
 @options.confidence
 @options.simultaneous
 @options.form
@@ -38,6 +48,7 @@ def command(
     question_version: int | None,
     period: str | None,
     false_positives: Decimal,
+    breadth: int,
     confidence: Decimal,
     simultaneous: bool,
     form: str,
@@ -57,6 +68,7 @@ def command(
         segment=segment,
         period=period,
         false_positives=false_positives,
+        breadth=breadth,
         confidence=confidence,
         simultaneous=simultaneous,
     )

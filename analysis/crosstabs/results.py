@@ -178,7 +178,8 @@ class Crosstab(Context):
         if any(cell.frequency is None for cell in self.cells):
             yield f"{_UNTOLD}: too few devices to tell, for the choice that is given may have none."
         test, names = self.association, f"{self.first_part} and {self.second_part}"
-        freedom = f"{test.degrees_of_freedom} degrees of freedom"
+        several = "" if test.degrees_of_freedom == 1 else "s"
+        freedom = f"{test.degrees_of_freedom} degree{several} of freedom"
         if test.chi_square is None or test.p_value is None:
             yield (
                 f"No test of whether {names} are independent ({freedom}): too few devices for a "

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from deniable.protocol.mechanisms.pem import PEM
 
 from ..extras import extra
-from .branches import Branches, Children, Tree
+from .branches import EXPECTED, Branches, Children, Tree
 from .levels import Level
 from .significance import listed, tails, weights
 
@@ -43,10 +43,13 @@ BREADTH = 1 << 17
 """Prefixes looked at in each level, or little more, where no one says otherwise."""
 
 BREADTHS = range(1 << 10, (1 << 22) + 1)
-"""Which breadths there are: fewer find next to nothing, more take minutes and gigabytes."""
+"""Which breadths there are: with fewer little is found, more take long and much memory."""
 
-_LED = 1 << 12
+_LED = 1 << 11
 """Children among which frequent ones are fitted, to take away their collisions."""
+
+_STANDS_OUT, _STANDS_OUT_ANYWHERE = 3.5, 4.5
+"""Standard deviations of those that are fitted: if earlier levels led to them, and if none did."""
 
 _TESTED = 1 << 13
 """The p-values of all others, which are far from standing out, are taken for 1."""
@@ -156,7 +159,7 @@ def _scored(children: Children, log_odds: Vector, level: Level) -> tuple[Vector,
     promise = _scores(children, level) if first else log_odds
     led = np.argpartition(-promise, min(_LED, len(promise)) - 1)[:_LED]
     pool = children.hashed(led)
-    level = level.cleared(pool)
+    level = level.cleared(pool, _STANDS_OUT_ANYWHERE if first else _STANDS_OUT)
     scores = _scores(children, level) if len(level.fitted) or not first else promise
     scores[led] += level.own(pool)
     return scores, level
@@ -178,7 +181,7 @@ def _significant(
 
     log_odds = children.log_odds()
     scores, level = _scored(children, log_odds, level)
-    share = weights(log_odds, worth * level.unit / level.sigma, alpha)
+    share = weights(log_odds, worth * level.unit / level.sigma, alpha * EXPECTED)
     tested = np.argpartition(-scores, min(_TESTED, len(scores)) - 1)[:_TESTED]
     tested = tested[np.argsort(-scores[tested], kind="stable")]
     counts = level.counts(children.hashed(tested))

@@ -70,6 +70,8 @@ class HeavyHitters(Context):
     false_positives : float
         Of the strings listed, the share that no device has, on average at most. Where no string
         is frequent, the probability that any is listed.
+    breadth : int
+        Prefixes looked at in each level, or little more.
     candidates : int
         Strings that were tested.
     smallest : float
@@ -91,6 +93,7 @@ class HeavyHitters(Context):
     epsilon: Decimal
     epsilon_first: Decimal | None
     false_positives: float
+    breadth: int
     candidates: int
     smallest: float
     confidence: float
@@ -111,8 +114,8 @@ class HeavyHitters(Context):
 
     NAMES: ClassVar[tuple[str, ...]] = (
         "question", "version", "period", "segment", "n", "mechanism", "epsilon", "epsilon_first",
-        "confidence", "simultaneous", "reports", "false_positives", "candidates", "smallest",
-        "value", "count", "frequency", "standard_error", "low", "high", "p_value",
+        "confidence", "simultaneous", "reports", "false_positives", "breadth", "candidates",
+        "smallest", "value", "count", "frequency", "standard_error", "low", "high", "p_value",
     )  # fmt: skip
 
     def records(self) -> list[Record]:
@@ -145,6 +148,7 @@ class HeavyHitters(Context):
             **self.how(),
             "reports": self.reports,
             "false_positives": self.false_positives,
+            "breadth": self.breadth,
             "candidates": self.candidates,
             "smallest": self.smallest,
         }
@@ -154,7 +158,8 @@ class HeavyHitters(Context):
             f"Of the strings listed, at most {100 * self.false_positives:g} % on average are of "
             "no device; if none is frequent, any is listed with that probability at most. "
             f"{self.candidates:,} candidates were tested by {self.reports:,} devices' reports of "
-            "whole texts; the other devices' reports proposed them."
+            "whole texts; the other devices' reports proposed them, from a look at "
+            f"{self.breadth:,} beginnings of each length."
         )
         yield (
             f"A string with a frequency of {self.smallest:.2g} or more is likely to be listed; a "

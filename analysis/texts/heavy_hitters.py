@@ -19,7 +19,7 @@ from ..query import Place, opened
 from ..selection import which_survey
 from ..sides import of_one
 from ..tallies import check_same, provenance
-from .discovery import discover
+from .discovery import BREADTH, BREADTHS, discover
 from .estimates import estimate_codes
 from .heavy_hitter_results import HeavyHitter, HeavyHitters
 from .strings import other_name
@@ -39,6 +39,7 @@ def heavy_hitters(
     false_positives: Number = FALSE_POSITIVES,
     confidence: Number = 0.95,
     simultaneous: bool = False,
+    breadth: int = BREADTH,
 ) -> HeavyHitters:
     """Find the frequent answers to a text question, without naming any.
 
@@ -50,7 +51,7 @@ def heavy_hitters(
         As for :func:`deniable.analysis.estimate`.
     period : str, optional
         Otherwise the latest that is released.
-    false_positives, confidence, simultaneous
+    false_positives, confidence, simultaneous, breadth
         As for :func:`discover_texts`.
 
     Returns
@@ -76,6 +77,7 @@ def heavy_hitters(
         false_positives=false_positives,
         confidence=confidence,
         simultaneous=simultaneous,
+        breadth=breadth,
         notes=side.notes,
     )
 
@@ -86,6 +88,7 @@ def discover_texts(
     false_positives: Number = FALSE_POSITIVES,
     confidence: Number = 0.95,
     simultaneous: bool = False,
+    breadth: int = BREADTH,
     notes: tuple[str, ...] = (),
 ) -> HeavyHitters:
     """Find frequent strings in the released tallies of a text question.
@@ -103,6 +106,10 @@ def discover_texts(
         Of each interval, two-sided, in (0, 1); of all together if ``simultaneous``.
     simultaneous : bool
         Widen the intervals so that all hold at once (Bonferroni).
+    breadth : int
+        Prefixes looked at in each level, or little more, 1024 to 4 194 304: the more, the fewer
+        frequent strings are lost before they can be tested, and the longer it takes. The share
+        of false ones does not depend on it.
     notes : tuple of str
         To hand on with the result.
 
@@ -126,10 +133,11 @@ def discover_texts(
     """
     alpha = inputs.between("false_positives", false_positives, "0", "1")
     chance = inputs.between("confidence", confidence, "0", "1")
+    most = inputs.integer("breadth", breadth, BREADTHS[0], BREADTHS[-1])
     check_same(tallies)
     form, mechanism = _asked(tallies[0].question)
     cells, n = add([tally.cells for tally in tallies]), sum(tally.n for tally in tallies)
-    found = discover(mechanism, cells, float(alpha))
+    found = discover(mechanism, cells, float(alpha), most)
     family = max(1, len(found.codes)) if simultaneous else 1
     level = Level(float(1 - Fraction(chance)), family)
     return HeavyHitters(
@@ -140,6 +148,7 @@ def discover_texts(
         epsilon=mechanism.epsilon,
         epsilon_first=mechanism.epsilon_first,
         false_positives=float(alpha),
+        breadth=most,
         candidates=found.candidates,
         smallest=found.smallest,
         confidence=float(chance),

@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     Table = NDArray[np.float64]
     Vector = NDArray[np.float64]
 
-_STANDS_OUT = 4.5
-"""Standard deviations; of so many a prefix is fitted, for otherwise it disturbs the others."""
+_STAYS = 0.5
+"""Standard deviations that a fitted prefix may fall below what it took to be fitted."""
 
-_STAYS = 4.0
 _GENERATIONS = 12
 _CROWDED = 8
 """At most one prefix is fitted for so many buckets, all rows together, and at most"""
@@ -168,8 +167,8 @@ class Level:
             found[same] = self.frequencies[at[same]] * self.unit
         return found
 
-    def cleared(self, pool: Residues) -> Level:
-        """Fit those of some prefixes that stand out, until no other one does."""
+    def cleared(self, pool: Residues, stands_out: float) -> Level:
+        """Fit those of some prefixes that stand out by so many sigmas, until no other one does."""
         import numpy as np
 
         rows, g = self.supports.shape
@@ -178,19 +177,22 @@ class Level:
         for _ in range(_GENERATIONS):
             sigmas = level.scores_at(where) / max(self.noise, 1e-300) ** 0.5
             sigmas[found] = 0.0
-            limit = max(_STANDS_OUT * level.inflation**0.5, sigmas.max() / 2)
+            limit = max(stands_out * level.inflation**0.5, sigmas.max() / 2)
             new = np.flatnonzero(sigmas > limit)
             new = new[np.argsort(-sigmas[new], kind="stable")][: most - len(found)]
             if not len(new):
                 break
-            level, found = self._fitted(pool, where, np.concatenate([found, new]))
+            chosen = np.concatenate([found, new])
+            level, found = self._fitted(pool, where, chosen, stands_out - _STAYS)
         return level
 
-    def _fitted(self, pool: Residues, where: Integers, chosen: Integers) -> tuple[Level, Integers]:
-        """Fit some prefixes together, but those that do not stay; and return which are left."""
+    def _fitted(
+        self, pool: Residues, where: Integers, chosen: Integers, least: float
+    ) -> tuple[Level, Integers]:
+        """Fit some prefixes together, those of ``least`` sigmas; and return which are left."""
         while True:
             frequencies = self._solved(where[:, chosen])
-            stays = frequencies > _STAYS * self.error
+            stays = frequencies > least * self.error
             if stays.all():
                 break
             chosen = chosen[stays]

@@ -8,6 +8,8 @@ from typing import TypeGuard
 
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.mechanisms import FrequencyOracle, Mechanism
+from deniable.protocol.mechanisms.pem import PEM
+from deniable.protocol.question import Question
 from deniable.protocol.tally import Tally
 
 from .. import inputs
@@ -20,7 +22,12 @@ from .estimates import Fit, estimate_codes
 from .strings import named
 from .tables import table_of
 
-UNNAMED = "name strings with --strings FILE, or find frequent ones with deniable heavy-hitters"
+
+def unnamed(question: Question) -> str:
+    """Say what to do where strings are needed and none were named."""
+    found = isinstance(question.mechanism, PEM)
+    also = ", or find frequent ones with deniable heavy-hitters" if found else ""
+    return f"{question.id} asks for a text: name strings with --strings FILE{also}"
 
 
 def estimate_texts(

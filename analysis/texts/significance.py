@@ -8,7 +8,8 @@ unknown collisions inflate their variance by, its tail is the p-value.
 Each candidate i has a share w_i of the level alpha, ``sum w_i = 1``: the likelier it was before,
 the more. Where the last level adds evidence like a normal z of mean m under a frequency worth
 finding, most are found if all are judged by one odds ratio: ``t_i = m/2 + (L - log_odds_i)/m`` is
-the least z that counts, with L such that ``sum P(Z > t_i) = alpha``; and ``w_i ~ P(Z > t_i)``.
+the least z that counts, and ``w_i ~ P(Z > t_i)``. L is such that ``sum P(Z > t_i)`` is alpha times
+the frequent texts expected, which is what is spent if so many are listed.
 
 ``P_i = p_i / w_i`` at most alpha (Bonferroni) bounds the probability of any false string by alpha.
 Those listed are the R with the least P_i, R as large as ``P_(R) <= alpha R`` allows (Benjamini and
@@ -67,7 +68,7 @@ def tails(counts: Vector, n: float, expected: Vector, inflation: float) -> Vecto
     return found
 
 
-def weights(log_odds: Vector, shift: float, alpha: float) -> Vector:
+def weights(log_odds: Vector, shift: float, spend: float) -> Vector:
     """Return the share of the level that each candidate has.
 
     Parameters
@@ -76,12 +77,13 @@ def weights(log_odds: Vector, shift: float, alpha: float) -> Vector:
         Before the last level.
     shift : float
         m: standard deviations by which the last level shows a frequency worth finding.
-    alpha : float
+    spend : float
+        The sum of ``P(Z > t_i)``, if there are candidates enough.
     """
     with extra():
         import numpy as np
         from scipy.special import ndtr, ndtri
-    floor = -float(ndtri(alpha / _LARGEST))
+    floor = -float(ndtri(spend / _LARGEST))
 
     def spent(limit: float, odds: Vector) -> Vector:
         needed = np.maximum(shift / 2 + (limit - odds) / shift, floor)
@@ -93,7 +95,7 @@ def weights(log_odds: Vector, shift: float, alpha: float) -> Vector:
     low, high = float(edges[0]) - 50 * shift, float(edges[-1]) + 50 * shift
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        more = float(alike @ spent(middle, middles)) > alpha
+        more = float(alike @ spent(middle, middles)) > spend
         low, high = (middle, high) if more else (low, middle)
     chosen = spent(high, log_odds)
     share: Vector = chosen / chosen.sum()

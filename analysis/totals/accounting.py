@@ -119,6 +119,7 @@ def total_epsilon(
         values=built.k,
         mechanism=built.described(),
         domain=over(built),
+        covered=table.covered,
         changes=assumed.changes,
         delta=assumed.delta,
         devices_per_person=assumed.devices,

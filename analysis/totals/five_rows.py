@@ -15,6 +15,7 @@ from deniable.protocol.mechanisms.dyadic import Dyadic
 from ..accountants.compositions import Composition
 from ..accountants.parts import Part
 from ..changing.totals import rows_of_horizon
+from ..changing.words import whole
 from .fresh import composed, one_round, winner
 from .longitudinal import Bound, changed_day, trajectory, unchanging
 from .results import CHANGED_DAY, ONE_REPORT, PUBLIC_CHANGES, TRAJECTORY, UNCHANGING, Row
@@ -80,6 +81,13 @@ class FiveRows:
     def part(self, reports: int) -> Part:
         """So many reports from every device of the person, with fresh noise."""
         return Part(one_round(self.mechanism), reports * self.assumed.devices)
+
+    @property
+    def covered(self) -> str:
+        """What the mechanism's epsilon is of, in words."""
+        if isinstance(self.mechanism, Dyadic):
+            return f"all reports together, about the {whole(self.mechanism)}"
+        return "all reports about one unchanging answer"
 
     @cached_property
     def answers(self) -> int:

@@ -122,6 +122,8 @@ class TotalEpsilon:
     mechanism : str
     domain : str
         What the mechanism is over, in words.
+    covered : str
+        What epsilon is of, in words.
     changes : int or None
         How often the answer changes at most, if that is assumed.
     delta : float or None
@@ -142,6 +144,7 @@ class TotalEpsilon:
     values: int
     mechanism: str
     domain: str
+    covered: str
     changes: int | None
     delta: float | None
     devices_per_person: int
@@ -194,5 +197,5 @@ class TotalEpsilon:
         one = "" if first is None else f", {canonical(first)} of one report"
         return (
             f"{self.mechanism} {self.domain}, epsilon {canonical(self.epsilon)} of "
-            f"all reports about one unchanging answer{one}"
+            f"{self.covered}{one}"
         )

@@ -139,6 +139,7 @@ def _question(
             values=mechanism.k,
             mechanism=mechanism.described(),
             domain=over(mechanism),
+            covered=table.covered,
             changes=assumed.changes,
             delta=assumed.delta,
             devices_per_person=assumed.devices,

@@ -35,8 +35,9 @@ AIM = 10
 
 FORM = TextForm("abcdefghijklmnopqrstuvwxyz", LENGTH, fold=True)
 ALPHA = 0.05
-FEW = 2000
-"""Prefixes and strings looked at in each level, where it is to be quick."""
+FEW = discovery.BREADTHS[0]
+"""Prefixes looked at in each level, where it is to be quick: the least breadth there is, which is
+the first power of two above the 520 that the peer looks at."""
 
 BATCH = 20_000
 """Devices at a time, so that the reports of all need not fit into memory."""
@@ -92,11 +93,7 @@ def zipf(devices: int) -> Data:
 
 
 def contenders() -> Iterator[Contender]:
-    """The three as they choose themselves, and PEM with fewer looks.
-
-    In each level the peer looks at the letters that may follow 20 prefixes, 520 in all, and this
-    project at a million of them or, where it is to be quick, at 2000.
-    """
+    """The three as they choose themselves, and PEM with the least breadth as well."""
     form = {"letters": len(FORM.alphabet), "length": LENGTH}
     level = Level(0.05)
 
@@ -105,20 +102,14 @@ def contenders() -> Iterator[Contender]:
         frequencies = estimate_codes(mechanism, cells, codes, level).raws.frequency
         return [f * len(data.texts) for f in frequencies.tolist()]
 
-    def found(mechanism: Any, cells: list[int], data: Data) -> list[str]:
-        return [FORM.decode(code) for code in discovery.discover(mechanism, cells, ALPHA).codes]
-
-    def quick(mechanism: Any, cells: list[int], data: Data) -> list[str]:
-        usual, discovery.BRANCHES = discovery.BRANCHES, FEW
-        try:
-            return found(mechanism, cells, data)
-        finally:
-            discovery.BRANCHES = usual
+    def found(breadth: int, mechanism: Any, cells: list[int], data: Data) -> list[str]:
+        made = discovery.discover(mechanism, cells, ALPHA, breadth)
+        return [FORM.decode(code) for code in made.codes]
 
     yield Contender("cms", "cms", {}, named)
     yield Contender("hcms", "hcms", {}, named)
-    yield Contender("pem, few looks", "pem", {**form, "first": 3, "step": 1}, quick)
-    yield Contender("pem", "pem", form, found)
+    for breadth in (FEW, discovery.BREADTH):
+        yield Contender(f"pem, {breadth:,}", "pem", form, partial(found, breadth))
 
 
 def ours(data: Data, rounds: int) -> Iterator[tuple[Contender, str, float, str]]:

@@ -8,9 +8,10 @@ levels before it equally. So each device reports once, with one epsilon, and of 
 devices have, each level shows a little more: who reads the tally extends only the prefixes that are
 likely to be frequent.
 
-The first level has as many prefixes as can all be looked at, at most 2^20, for what it overlooks
-is lost; each other one adds as little as it can. The fewer the letters to be told apart at the end,
-the less of the evidence comes from the last level, and the fewer devices have it.
+Every prefix of the first level is looked at, 2^16 of them at most: of more, its devices could not
+tell which are worth following. Each other level adds as little as it can. The fewer the letters to
+be told apart at the end, the less of the evidence comes from the last level, and the fewer devices
+have it.
 
 At its level a report supports every prefix of its bucket: the true one with ``p = E/(E+g-1)``,
 another one with 1/g on average over all rows there could be. What is remembered is the bucket.
@@ -45,7 +46,11 @@ from .grr import GRR
 from .rows import bucket
 from .sketch import Sketch, require_cells
 
-_FIRST_BITS, _STEP_BITS = 20, 5
+_FIRST_BITS, _STEP_BITS = 16, 5
+
+_MOST = 1 << 22
+"""Prefixes that one level may add to one prefix, for all are looked at."""
+
 _LAST_MOST, _LAST_LESS, _LAST_LEAST = 57, 4, 20
 """Of 100 devices, those of the last level: less for every level there is."""
 
@@ -112,6 +117,8 @@ class PEM(Sketch):
         step = options.get("step", max(1, int(_STEP_BITS / bits)))
         if first > length:
             raise ParameterError(f"first must be at most the {length} letters of a text: {first}")
+        for name, value in (("first", first), ("step", min(step, length - first))):
+            _require_few(name, value, letters)
         levels = 1 + -(-(length - first) // step)
         ranges = [options["g"]] if "g" in options else _HASH_RANGES
         every = [GRR.resolve(g, epsilon, epsilon_first) for g in ranges]
@@ -248,6 +255,16 @@ class PEM(Sketch):
     def supports(self, value: int, response: Response) -> bool:
         """A bucket supports every text in it."""
         return response.out == self.bucket(response.row, value)
+
+
+def _require_few(name: str, value: int, letters: int) -> None:
+    """Refuse a level at which an analyst's computer would have too much to look at."""
+    most = max(length for length in range(1, 65) if (letters + 1) ** length <= _MOST)
+    if value > most:
+        raise ParameterError(
+            f"{name} must be at most {most} for an alphabet of {letters} letters, or there are too "
+            f"many beginnings to look at: {value}"
+        )
 
 
 def _noise(buckets: GRR) -> Fraction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 
@@ -62,6 +63,25 @@ def test_devices_of_long_horizons_report_what_their_secrets_give(tmp_path: Path)
     assert " of 11 levels" in found["day"].line
 
 
+def test_periods_after_the_question_expires_are_none_of_a_device(tmp_path: Path) -> None:
+    """A horizon may outlast its question: in a period begun by then it is asked, later in none."""
+    short = {"horizon": {"start": "2026-11-30", "periods": 12}, "expires": date(2026, 12, 5)}
+    number = {"type": "number", "range": {"low": 0, "high": 100}}
+    asked = survey(
+        {"linkable": True},
+        **{kind: question(period=kind, **number, **short) for kind in ("day", "week", "month")},
+    )
+    last = {
+        name: {plan[-1][0] for plan in plans(each, each.horizon, 30)}
+        for name, each in asked.questions.items()
+        if each.horizon is not None
+    }
+    assert last == {"day": {6}, "week": {1}, "month": {2}}
+    with Devices(survey_file(tmp_path / "survey.json", asked), workers=1) as devices:
+        found = audit_histories(devices, asked, 12)
+    assert [each.kept for each in found] == [True] * 3
+
+
 def test_a_horizon_is_walked_and_gone_through_and_not_sampled(tmp_path: Path) -> None:
     asked = survey(dark=question(horizon={"start": "2026-11-30", "periods": 8, "changes": 2}))
     found = audit(survey_file(tmp_path / "survey.json", asked), trials=100, seed=1)
@@ -69,6 +89,8 @@ def test_a_horizon_is_walked_and_gone_through_and_not_sampled(tmp_path: Path) ->
     assert not found.violation
     assert dark.verdict.text.startswith("inconclusive: not sampled")
     assert dark.promise.proved()
+    (row,) = found.sections()[0].rows
+    assert row[-4:] == ("-", "-", "-", "-")
     assert [each.check for each in found.checks if each.question == "dark"] == ["history"]
 
 

@@ -197,11 +197,13 @@ def test_what_has_no_meaning_is_one_line(place: Path, words: str, said: str) -> 
 
 def test_tallies_that_do_not_belong_together_are_refused(told: dict[str, list[Tally]]) -> None:
     dark, launches = told["dark"], told["launches"]
-    for mixed in ([], [[dark[0]], [launches[1]]], [[dark[0], dark[1]]]):
+    for mixed in ([], [[]], [[dark[0]], []], [[dark[0]], [launches[1]]], [[dark[0], dark[1]]]):
         with pytest.raises(ParameterError):
             estimate_changing(mixed)
     with pytest.raises(SourceError):
         estimate_changing([[dark[4]]])
+    with pytest.raises(SourceError, match="2026-11-29 is no period of its horizon"):
+        estimate_changing([[dark[0]]], ["2026-11-29"])
     for estimator, tally in ((estimate_tallies, dark[0]), (estimate_numbers, launches[0])):
         with pytest.raises(ParameterError, match="has a horizon; use estimate_changing"):
             estimator([tally])
@@ -236,6 +238,25 @@ def test_a_rehearsal_covers_the_truth(tmp_path: Path) -> None:
     assert simulate(survey, truth, devices=5000, periods=3, seed=3).periods == 3
 
 
+def test_a_rehearsal_says_which_tallies_would_be_too_small(tmp_path: Path) -> None:
+    """Of 5000 devices about 1000 of each of the five levels; half the periods have one level."""
+    survey, truth = tmp_path / "survey.toml", tmp_path / "truth.csv"
+    survey.write_text(SURVEY.replace("min_crowd = 1\n", "min_crowd = 1500\n", 1), "utf-8")
+    truth.write_text("dark\ntrue\nfalse\n", "utf-8")
+    (note,) = (
+        note
+        for note in simulate(
+            survey, truth, devices=5000, periods=16, seed=3, questions=["dark"]
+        ).notes
+        if "would release" in note
+    )
+    assert note.startswith(
+        "dark: a collector would release 8 of 16 tallies only, for min_crowd is 1,500, and as few "
+    )
+    few = simulate(survey, truth, devices=400, periods=16, seed=3, questions=["dark"]).notes
+    assert any("release nothing, for min_crowd is 1,500, and as few" in note for note in few)
+
+
 def test_a_survey_check_says_when_a_horizon_pays(tmp_path: Path) -> None:
     survey = tmp_path / "survey.toml"
     survey.write_text(SURVEY, "utf-8")
@@ -251,3 +272,28 @@ def test_a_survey_check_says_when_a_horizon_pays(tmp_path: Path) -> None:
     assert year.memoized_error > 10 * year.horizon_error
     assert year.asked_epsilon is not None
     assert year.asked_epsilon > 200
+
+
+def test_a_total_says_what_its_epsilon_is_of(tmp_path: Path) -> None:
+    survey = tmp_path / "survey.toml"
+    survey.write_text(SURVEY, "utf-8")
+    result = run("total-epsilon", "--survey", str(survey), "--days", "9")
+    titles = [line for line in result.stdout.splitlines() if "(version 1)" in line]
+    assert [title.partition("epsilon 2 of ")[2] for title in titles] == [
+        "all reports together, about the whole trajectory with at most 2 changes in 16 periods",
+        "all reports together, about the whole history of 16 periods, in which its number only "
+        "rises",
+    ]
+
+
+@pytest.mark.parametrize(("expires", "asked"), [("2026-12-14", 15), ("2026-12-15", 0)])
+def test_a_survey_check_warns_of_a_horizon_that_outlasts_its_question(
+    tmp_path: Path, expires: str, asked: int
+) -> None:
+    survey = tmp_path / "survey.toml"
+    survey.write_text(SURVEY.replace("2027-06-30", expires), "utf-8")
+    found = [one for one in check_survey(survey).warnings if "of its horizon" in one]
+    said = f"is asked in {asked} of the 16 periods of its horizon, for it expires on {expires}"
+    assert [one.partition(";")[0] for one in found] == [
+        f"{name}: {said}" for name in ("dark", "launches") if asked
+    ]

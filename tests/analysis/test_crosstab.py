@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -17,7 +18,7 @@ import conformance
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from survey_documents import boolean_table, make_question
+from survey_documents import boolean_table, make_question, make_survey
 from tally_places import tally, write_store
 
 from deniable.analysis import Crosstab, crosstab, crosstab_tallies, difference, estimate_tallies
@@ -29,6 +30,7 @@ from deniable.analysis.estimators import Level
 from deniable.analysis.frequencies import estimate_cells
 from deniable.analysis.render import render
 from deniable.analysis.simulation import draw_tallies
+from deniable.analysis.truth import read_truth
 from deniable.protocol.errors import ParameterError
 from deniable.protocol.mechanisms import FrequencyOracle, Mechanism, build
 from deniable.protocol.question import Question
@@ -36,20 +38,20 @@ from deniable.protocol.question import Question
 PARTS = {"theme": ["dark", "light"], "plan": ["free", "pro", "team"]}
 
 
+TABLE: dict[str, object] = {
+    "version": 1,
+    "ask": "Which theme, on which plan?",
+    "type": "joint",
+    "parts": PARTS,
+    "epsilon": Decimal(2),
+    "period": "week",
+    "owner": "nobody",
+    "expires": date(2027, 6, 30),
+}
+
+
 def joint(mechanism: object = "grr", epsilon: str = "2", **changes: object) -> Question:
-    return make_question(
-        {
-            "version": 1,
-            "ask": "Which theme, on which plan?",
-            "type": "joint",
-            "parts": PARTS,
-            "epsilon": Decimal(epsilon),
-            "mechanism": mechanism,
-            "period": "week",
-            "expires": date(2027, 6, 30),
-            **changes,
-        }
-    )
+    return make_question({**TABLE, "epsilon": Decimal(epsilon), "mechanism": mechanism, **changes})
 
 
 # Covariances, exactly
@@ -359,6 +361,10 @@ def test_a_pair_is_compared_by_the_text_that_estimate_shows(tmp_path: Path) -> N
     store = write_store(tmp_path / "t.db", [counted(joint(), DEPENDENT, 9000)])
     made = difference("asked", store, values=("dark / free", "light / team"))
     assert (made.a, made.b) == ("dark / free", "light / team")
+    by_parts: Any = (("dark", "free"), {"theme": "light", "plan": "team"})
+    assert difference("asked", store, values=by_parts) == made
+    with pytest.raises(ParameterError, match="one of its pairs: dark / free, dark / pro"):
+        difference("asked", store, values=("dark/free", "light / team"))
 
 
 def test_segments_add_up() -> None:
@@ -403,6 +409,30 @@ def test_few_devices_are_told(tmp_path: Path) -> None:
     assert "–: too few devices to tell" in text
     assert "Cramér's V cannot be told" in text
     json.loads(render(made, "json"))
+
+
+def test_a_truth_may_spell_pairs_in_any_canonical_form(tmp_path: Path) -> None:
+    parts = {"theme": ["dark", "light"], "plan": ["caf\u00e9", "pro"]}
+    survey = make_survey({"asked": {**TABLE, "parts": parts}}, max_epsilon=8)
+    path = tmp_path / "truth.csv"
+    path.write_text("asked\ndark / caf\u00e9\ndark / cafe\u0301\n", "utf-8")
+    assert read_truth(path, survey).symbols == {"asked": (0, 0)}
+
+
+def test_columns_stand_under_each_other_in_wide_letters_as_well() -> None:
+    parts = {"theme": ["dark", "日本語"], "plan": ["무료", "cafe\u0301", "x\u0302y"]}
+    made = crosstab_tallies([counted(joint(parts=parts), DEPENDENT, 20_000)])
+    (pairs, *_) = render(made, "table").split("\n\nFrequencies")
+    _, _, head, rule, *rows = pairs.splitlines()
+    ends = [match.end() for match in re.finditer("-+", rule)]
+    assert head.index("plan") == ends[0] + 2
+    for row in rows:
+        wide = "".join(letter + "~" * ("\u1100" < letter < "\uffff") for letter in row)
+        shown = wide.replace("\u0302", "")
+        assert shown[ends[0] : ends[0] + 2] == "  ", row
+        assert shown[ends[0] + 2] != " ", row
+        assert len(shown) == ends[-1], row
+    assert "日本語   무료  " in pairs
 
 
 def refused(question: Question, cells: list[int]) -> str:

@@ -16,7 +16,7 @@ from scipy.stats import binom, norm
 
 from deniable.analysis.simulation import Population, draw_tallies
 from deniable.analysis.texts.branches import Branches, Tree
-from deniable.analysis.texts.discovery import Discovery, discover
+from deniable.analysis.texts.discovery import BREADTH, BREADTHS, Discovery, discover
 from deniable.analysis.texts.hash_rows import places, residues, summed
 from deniable.analysis.texts.levels import Level
 from deniable.analysis.texts.significance import listed, tails, weights
@@ -94,7 +94,7 @@ def test_what_chance_makes_of_a_string_that_nobody_has() -> None:
         for row, at in enumerate(places("pem", range(rows), frequent, g)):
             np.add.at(held[row], at, slope * np.array(shares))
         level = Level.of("pem", 0, slope, rng.multinomial(n // rows, held))
-        level = level.cleared(frequent) if shares else level
+        level = level.cleared(frequent, 4.5) if shares else level
         counts = level.counts(strings)
         expected = counts - level.scores(strings)
         p_values = tails(counts, level.n, expected, level.inflation)
@@ -113,7 +113,7 @@ def test_frequent_prefixes_are_fitted_and_taken_away() -> None:
         np.add.at(held[row], at, slope * shares)
     level = Level.of("pem", 0, slope, rng.multinomial(n // rows, held))
     pool = residues([*range(1000, 2000), 7, 2**70, 81, 4])
-    cleared = level.cleared(pool)
+    cleared = level.cleared(pool, 4.5)
     assert set(cleared.fitted.tolist()) == set(frequent.tolist())
     order = [cleared.fitted.tolist().index(one) for one in frequent.tolist()]
     errors = (cleared.frequencies[order] - shares) / level.error
@@ -166,6 +166,28 @@ def test_entries_are_summed_over_rows_and_neighbours() -> None:
         codes = (start.astype(object) + step).tolist()
         at = places("pem", range(11, 18), residues(codes), 13)
         assert np.allclose(found[step], np.take_along_axis(table, at, axis=1).sum(axis=0))
+
+
+def test_a_text_has_the_same_buckets_whatever_it_is_looked_up_with() -> None:
+    codes = residues(range(10**12, 10**12 + 700))
+    together = places("pem", range(90), codes, 56)
+    alone = [places("pem", range(90), codes[[i]], 56)[:, 0].tolist() for i in (0, 363, 364, 699)]
+    assert together[:, [0, 363, 364, 699]].T.tolist() == alone
+
+
+def test_a_greater_breadth_loses_fewer_strings_before_they_are_tested() -> None:
+    """30 strings are barely frequent enough, beside 3000 rare ones."""
+    mechanism, rng = pem("3", letters=26, length=5, rows=40), np.random.default_rng(8)
+    codes = codes_of(rng.integers(1, 27, (3030, 5)), 26)
+    people = dict(zip(codes, [1600] * 30 + [50] * 3000, strict=True))
+    number = dict.fromkeys((BREADTHS[0], BREADTH), 0)
+    for seed in range(3):
+        (cells,) = draw_tallies(mechanism, Population.of(people), np.random.default_rng(seed))
+        for breadth in number:
+            found = discover(mechanism, cells.tolist(), RATE, breadth)
+            number[breadth] += len(set(found.codes) & set(codes[:30]))
+            assert breadth / 2 < found.candidates < 1.1 * breadth
+    assert 0 < 1.3 * number[BREADTHS[0]] < number[BREADTH]
 
 
 def test_tails_are_exact_and_grow_with_what_inflates_them() -> None:

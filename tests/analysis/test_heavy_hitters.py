@@ -107,9 +107,22 @@ def test_the_command_says_what_the_function_does(words: Path) -> None:
     assert isinstance(made, HeavyHitters)
 
 
+def test_the_breadth_is_the_callers_and_told(words: Path) -> None:
+    """All texts of four letters can be looked at; narrower, fewer are tested."""
+    line = ["heavy-hitters", "word", "--from", str(words), "--breadth", "1024", "--format", "json"]
+    run = CliRunner().invoke(main, line)
+    assert run.exit_code == 0, run.output
+    narrow, usual = json.loads(run.stdout), heavy_hitters("word", words).document()
+    assert (narrow["breadth"], usual["breadth"]) == (1024, 131072)
+    assert narrow["candidates"] < usual["candidates"]
+    assert [one["value"] for one in narrow["hitters"]] == [one["value"] for one in usual["hitters"]]
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
+        (["--breadth", "1023"], "breadth must be a whole number in 1024..4194304: 1023"),
+        (["--breadth", "4194305"], "breadth must be a whole number in 1024..4194304: 4194305"),
         (["--false-positives", "0"], "false_positives must be"),
         (["--false-positives", "1"], "false_positives must be"),
         (["--confidence", "1"], "confidence must be"),

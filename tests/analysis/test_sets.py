@@ -353,6 +353,15 @@ def test_items_can_be_compared_followed_and_drawn(store: str, tmp_path: Path) ->
     assert "tool 11" in (tmp_path / "tools.svg").read_text("utf-8")
 
 
+@pytest.mark.parametrize("value", ["tool 99", ("tool 0",), ["tool 1"], ["tool 0", "tool 11"], []])
+def test_a_whole_set_is_no_item(store: str, value: Any) -> None:
+    """Else the mask of a collection would pass for the place of an item."""
+    with pytest.raises(ParameterError, match="tools: the value must be one of its items: tool 0,"):
+        difference("tools", store, values=("tool 5", value))
+    with pytest.raises(ParameterError, match="one of its items"):
+        difference("tools", store, periods=("2026-11-29", "2026-11-30"), value=value)
+
+
 def test_other_questions_and_other_estimators_are_refused(store: str) -> None:
     with pytest.raises(ParameterError, match=r"^tools asks for a set; use estimate_sets$"):
         estimate_tallies([counted()])

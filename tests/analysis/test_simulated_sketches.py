@@ -37,7 +37,7 @@ SETTINGS = list(product(["cms", "hcms", "pem"], [None, "1"]))
 OPTIONS = {
     "cms": {"rows": 3, "width": 4},
     "hcms": {"rows": 3, "width": 4},
-    "pem": {"rows": 2, "g": 4, "letters": 3, "length": 40, "first": 38, "step": 1, "last": 40},
+    "pem": {"rows": 2, "g": 4, "letters": 3, "length": 33, "first": 11, "step": 11, "last": 40},
 }
 
 

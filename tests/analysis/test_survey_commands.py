@@ -222,6 +222,17 @@ def test_an_edition_that_costs_epsilon_or_is_refused(survey: Path, tmp_path: Pat
     assert done.stderr == ""
 
 
+def test_a_survey_under_another_name_costs_all_of_it(tmp_path: Path) -> None:
+    wide = SURVEY.replace("max_epsilon = 8.0", "max_epsilon = 30.0")
+    old, new = tmp_path / "old.toml", tmp_path / "new.toml"
+    old.write_text(wide, "utf-8")
+    new.write_text(
+        wide.replace("acme-editor", "acme-viewer").replace("epsilon = 2.0", "epsilon = 12"), "utf-8"
+    )
+    shown = run("survey", "diff", old, new).stdout
+    assert "\nall questions together: above 10 an epsilon is no meaningful guarantee." in shown
+
+
 def test_a_survey_that_accepts_to_be_recognisable(tmp_path: Path) -> None:
     choices = ", ".join(f'"c{i}"' for i in range(64))
     text = SURVEY.replace('batch = "question"', "linkable = true")

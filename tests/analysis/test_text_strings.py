@@ -16,6 +16,7 @@ from text_questions import answered, text_question
 from deniable.analysis import estimate, trend
 from deniable.analysis.cli import main
 from deniable.analysis.texts import strings
+from deniable.analysis.texts.named import unnamed
 from deniable.analysis.texts.strings import named, other_name, read_strings
 from deniable.protocol.errors import ParameterError, SurveyError
 from deniable.protocol.text_form import OTHER, TextForm
@@ -131,13 +132,18 @@ def test_the_command_names_every_mistake_once(store: str) -> None:
     assert [line.split(":")[1] for line in done.stderr.splitlines()] == [" line 2", " line 3"]
 
 
+@pytest.mark.parametrize(("mechanism", "discovered"), [("cms", False), ("pem", True)])
+def test_only_a_question_that_serves_it_is_sent_to_discovery(
+    mechanism: str, discovered: bool
+) -> None:
+    assert ("heavy-hitters" in unnamed(text_question(mechanism))) == discovered
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("estimate", "word"), "word asks for a text: name strings with --strings FILE, or find "
-         "frequent ones with deniable heavy-hitters"),
-        (("trend", "word"), "word asks for a text: name strings with --strings FILE, or find "
-         "frequent ones with deniable heavy-hitters"),
+        (("estimate", "word"), "word asks for a text: name strings with --strings FILE"),
+        (("trend", "word"), "word asks for a text: name strings with --strings FILE"),
         (("estimate", "word", "--strings", "-", "--post-process", "clip"),
          "word asks for a text; leave out post_process"),
         (("estimate", "health", "--strings", "-"),

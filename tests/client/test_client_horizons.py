@@ -312,6 +312,14 @@ def test_a_preview_goes_through_the_periods_between() -> None:
     assert len(set(sent)) > 3, "yes, no, none, and levels"
 
 
+def test_a_preview_of_a_period_that_is_behind_shows_nothing() -> None:
+    """Another process may record between the two looks of a preview."""
+    own = ASKED.questions["dark"]
+    for number in range(9):
+        secret, now = bytes([number]) * 32, NOON + day(4)
+        assert changing_answers.foreseen(secret, own, Memory(0, 0, 1, 4), 1, now) is None
+
+
 # What is kept, and what ends it
 
 
@@ -500,6 +508,42 @@ def test_it_is_erased_when_its_last_period_has_closed(
         client.flush()
         assert all(client.status().dropped.values()), "nothing is counted as dropped"
     assert memory_of(store) is None
+
+
+@pytest.mark.parametrize(("before", "after"), [(40, 3), (1, 6)])
+def test_the_grace_of_the_newest_survey_says_when_that_is(
+    start: Any, store: Path, clock: Clock, make: Make, before: int, after: int
+) -> None:
+    """A grace may change under one version."""
+    make(0, changing(periods=4, grace=before), consent="ask")
+    for t, grace in ((1, before), (2, after)):
+        clock.now = NOON + day(t)
+        with start(changing(periods=4, grace=grace), consent="ask") as client:
+            client.record("dark", True)
+    for t in (4 + after, 5 + after):
+        clock.now = NOON + day(t)
+        with start(survey(), consent="ask") as client:
+            client.flush()
+        assert (memory_of(store) is None) == (t > 4 + after)
+
+
+def test_that_is_so_of_the_last_period_before_it_expires(
+    start: Any, store: Path, clock: Clock, make: Make
+) -> None:
+    """What is never asked again is not kept for the horizon's sake."""
+    asked = changing(grace=3, expires=(NOON + day(4)).date())
+    secret = make(0, asked, consent="ask")
+    with start(asked, consent="ask") as client:
+        client.record("dark", True)
+    clock.now = NOON + day(7)
+    with start(asked, consent="ask") as client:
+        client.flush()
+    assert memory_of(store) == Memory(1, 1, 1, 4)
+    assert responses(store, "dark") == expected(secret, {1: 1, 4: None}, asked=asked)[1:]
+    clock.now = NOON + day(8)
+    with start(asked, consent="ask") as client:
+        client.flush()
+    assert rows(store, "SELECT latest FROM memory") == [(None,)]
 
 
 def test_its_last_period_is_reported_before_that(

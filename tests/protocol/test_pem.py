@@ -79,18 +79,18 @@ def test_a_level_sees_the_first_letters_only() -> None:
 @pytest.mark.parametrize(
     ("letters", "length", "lengths", "last"),
     [
-        (26, 6, (4, 5, 6), 45),
-        (26, 8, (4, 5, 6, 7, 8), 37),
+        (26, 6, (3, 4, 5, 6), 41),
+        (26, 8, (3, 4, 5, 6, 7, 8), 33),
         (26, 3, (3,), 53),
-        (500, 3, (2, 3), 49),
-        (1, 31, (20, 25, 30, 31), 41),
-        (10, 24, (*range(5, 25),), 20),
+        (500, 3, (1, 2, 3), 45),
+        (1, 31, (16, 21, 26, 31), 41),
+        (10, 24, (*range(4, 25),), 20),
     ],
 )
 def test_levels_by_default(letters: int, length: int, lengths: tuple[int, ...], last: int) -> None:
     mechanism = pem(letters=letters, length=length)
     assert (mechanism.lengths, mechanism.last) == (lengths, last)
-    assert (letters + 1) ** mechanism.lengths[0] <= 1 << 20
+    assert (letters + 1) ** mechanism.lengths[0] <= 1 << 16
     assert MAX_CELLS - len(lengths) * mechanism.g < mechanism.shape.cells <= MAX_CELLS
 
 
@@ -99,8 +99,15 @@ def test_levels_by_default(letters: int, length: int, lengths: tuple[int, ...], 
     [
         ({"first": 5}, "first must be at most the 4 letters of a text: 5"),
         ({"rows": 4096}, "levels x rows x g must be at most 32768 cells"),
+        ({"length": 6, "first": 5}, "first must be at most 4 for an alphabet of 26 letters"),
+        ({"length": 12, "step": 5}, "step must be at most 4 for an alphabet of 26 letters"),
     ],
 )
 def test_sizes_that_cannot_be(options: dict[str, int], why: str) -> None:
     with pytest.raises(ParameterError, match=why):
-        pem(letters=26, length=4, **options)
+        pem(**{"letters": 26, "length": 4, **options})
+
+
+def test_a_step_longer_than_the_text_is_as_long_as_there_are_letters_left() -> None:
+    mechanism = pem(letters=26, length=6, first=3, step=64)
+    assert mechanism.lengths == (3, 6)

@@ -49,6 +49,31 @@ def test_a_changed_question(
     assert diff_surveys(OLD, edition(changes)) == expected
 
 
+@pytest.mark.parametrize(
+    ("choices", "what"),
+    [
+        (["good", "bad"], "choices: 3 became 2"),
+        (["bad", "fair", "good"], "choices: in another order"),
+        (["good", "fair", "ugly"], "choices changed"),
+    ],
+)
+def test_other_choices_are_told(choices: list[str], what: str) -> None:
+    old, new = (
+        make_survey({"health": choice_table(choices=these, version=version)})
+        for these, version in ((["good", "fair", "bad"], 1), (choices, 2))
+    )
+    assert [change.change for change in diff_surveys(old, new)] == ["version 1 became 2", what]
+
+
+def test_another_type_is_told() -> None:
+    old = make_survey({"health": choice_table()})
+    [change] = diff_surveys(old, make_survey({"health": boolean_table(version=2)}))
+    assert change.change == (
+        "changed under version 2 (type: choice became boolean); raise the version"
+    )
+    assert change.refused
+
+
 def test_a_version_that_fell_is_refused() -> None:
     [change] = diff_surveys(edition({"version": 3}), OLD)
     assert change == Change("dark_mode", "version fell to 1", NOTHING, refused=True)

@@ -166,6 +166,11 @@ def edited(name: str, **changes: object) -> Document:
     return document
 
 
+WELL: list[dict[str, object]] = [
+    {"name": "theme", "choices": ["dark", "light"]},
+    {"name": "plan", "choices": ["free", "pro", "team"]},
+]
+
 TAMPERED: list[tuple[str, dict[str, object], str]] = [
     ("set", {"max_items": 3}, "mechanism"),
     ("set", {"default": ["search"]}, "hash"),
@@ -174,6 +179,10 @@ TAMPERED: list[tuple[str, dict[str, object], str]] = [
     ("joint", {"choices": []}, "choices"),
     ("joint", {"parts": {"theme": ["dark", "light"]}}, "parts"),
     ("joint", {"parts": [{"name": "a"}, 5]}, "parts"),
+    ("joint", {"parts": [{"name": [], "choices": ["a", "b"]}, *WELL[1:]]}, "parts"),
+    ("joint", {"parts": [{"name": {}, "choices": ["a", "b"]}, *WELL[1:]]}, "parts"),
+    ("joint", {"parts": [{**WELL[0], "more": 1}, *WELL[1:]]}, "parts"),
+    ("joint", {"parts": [*WELL, WELL[0]]}, "parts"),
     ("changing", {"horizon": {"start": "2026-11-30", "periods": 8, "changes": 3}}, "mechanism"),
     ("changing", {"horizon": {"start": "2026-12-01", "periods": 8, "changes": 2}}, "hash"),
     ("changing", {"horizon": None}, "mechanism"),
