@@ -70,7 +70,7 @@ class Discovery:
     reports : int
         Of whole texts, by which they were.
     smallest : float
-        The least frequency that is worth finding: most of the strings with it are found.
+        The least frequency that all reports together could tell from chance.
     """
 
     codes: tuple[int, ...]

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from ..suspicion.warning import Suspicion
 
 
+_MANY = 1000
+"""Reports of whole texts from which on a string of twice ``smallest`` is likely to be found."""
+
+
 @dataclass(frozen=True, slots=True)
 class HeavyHitter:
     """A string that stands out, and its frequency.
@@ -75,7 +79,8 @@ class HeavyHitters(Context):
     candidates : int
         Strings that were tested.
     smallest : float
-        A string of this frequency is more likely than not to be listed.
+        A string of a lower frequency is not likely to be listed, one of twice this is, if there
+        are 1,000 reports of whole texts or more.
     confidence : float
         Of each interval by itself, or of all together if ``simultaneous``.
     fake_bias : float
@@ -161,9 +166,10 @@ class HeavyHitters(Context):
             "whole texts; the other devices' reports proposed them, from a look at "
             f"{self.breadth:,} beginnings of each length."
         )
+        likely = f"; one of {2 * self.smallest:.2g} or more is" if self.reports >= _MANY else ""
         yield (
-            f"A string with a frequency of {self.smallest:.2g} or more is likely to be listed; a "
-            "rarer one may be there and not be listed."
+            f"A string with a frequency below {self.smallest:.2g} is not likely to be listed"
+            f"{likely}. A frequent one may be missing."
         )
         yield (
             "p-value: a bound on the probability that any string of no device stands out as much."

@@ -46,7 +46,7 @@ def test_most_of_the_frequent_strings_are_found_and_few_false_ones() -> None:
     The share of false strings is one in twenty on average; with 60 strings the tolerance is that
     of a binomial count.
     """
-    rng, size = np.random.default_rng(101), 6
+    rng, size = np.random.default_rng(101), 5
     words = rng.integers(1, 27, (100_000, size))
     words[np.arange(size) >= rng.integers(4, size + 1, len(words))[:, None]] = 0
     shares = 1 / np.arange(1, len(words) + 1)
