@@ -33,11 +33,22 @@ _SPACES = 64
 """So many of those, and two for each letter, are looked at."""
 
 
+def base_of(letters: int) -> int:
+    """Return the base of the numbers of texts: digits enough, and no power of two.
+
+    Numbers are hashed modulo 2^61 - 1 (:mod:`.mechanisms.rows`), of which powers of two are roots:
+    in such a base texts that differ in two letters only could be the same number there, and so
+    share their bucket in every row.
+    """
+    base = letters + 1
+    return base if base & letters else base + 1
+
+
 @dataclass(frozen=True)
 class TextForm:
     """Texts of at most ``max_length`` letters out of ``alphabet``.
 
-    A text is a number in base ``len(alphabet) + 1``: its letters are digits from 1 on, in the
+    A text is a number in the base of :func:`base_of`: its letters are digits from 1 on, in the
     alphabet's order, and digits 0 fill it up to ``max_length``. So the first letters of a text are
     the first digits of its number, and a prefix of it is what whole division leaves.
 
@@ -58,8 +69,8 @@ class TextForm:
 
     @property
     def base(self) -> int:
-        """Digits there are."""
-        return len(self.alphabet) + 1
+        """Digits there are; the last one may be no letter's."""
+        return base_of(len(self.alphabet))
 
     @property
     def size(self) -> int:
@@ -119,10 +130,10 @@ class TextForm:
         return code // self._power(self.max_length - length)
 
     def text(self, digits: Iterable[int]) -> str:
-        """Return the letters that digits stand for, up to the first 0."""
+        """Return the letters that digits stand for, up to the first that is no letter's."""
         found = []
         for digit in digits:
-            if digit == 0:
+            if not 0 < digit <= len(self.alphabet):
                 break
             found.append(self.alphabet[digit - 1])
         return "".join(found)

@@ -13,6 +13,7 @@ from deniable.protocol.mechanisms.pem import PEM
 from deniable.protocol.mechanisms.privset import PrivSet
 from deniable.protocol.mechanisms.rows import bucket
 from deniable.protocol.mechanisms.sketch import Sketch
+from deniable.protocol.text_form import base_of
 
 DOMAINS: Mapping[str, tuple[int, ...]] = MappingProxyType(
     {
@@ -70,7 +71,7 @@ def domain(mechanism: Mechanism) -> range:
     if mechanism.asks == "set":
         return range(1 << mechanism.k)
     if isinstance(mechanism, PEM):
-        return range((mechanism.letters + 1) ** mechanism.length)
+        return range(base_of(mechanism.letters) ** mechanism.length)
     if mechanism.asks == "text":
         return range(5)
     return range(mechanism.k)

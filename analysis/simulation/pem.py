@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deniable.protocol.mechanisms.pem import PEM
+from deniable.protocol.text_form import base_of
 
 from ..texts.hash_rows import own_places, residues
 from .grr import perturb, perturb_counts
@@ -49,7 +50,8 @@ class SimulatedPEM(Open[PEM]):
         tables = []
         for level, length in enumerate(of.lengths):
             there = people[:, level] > 0
-            prefixes = population.symbols[there] // (of.letters + 1) ** (of.length - length)
+            following = base_of(of.letters) ** (of.length - length)
+            prefixes = population.symbols[there] // following
             held = Population(prefixes, people[there, level])
             rows = range(level * of.rows, (level + 1) * of.rows)
             tables.append(spread(of.name, rows, of.g, held, rng))

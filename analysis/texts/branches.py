@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from deniable.protocol.text_form import base_of
+
 from ..extras import extra
 from .hash_rows import extended, residues
 
@@ -43,9 +45,14 @@ class Tree:
     length: int
 
     @property
-    def base(self) -> int:
-        """Digits there are: the letters, and 0 after the last one."""
+    def digits(self) -> int:
+        """Digits a text may have: the letters, and 0 after the last one."""
         return self.letters + 1
+
+    @property
+    def base(self) -> int:
+        """Of the numbers of texts."""
+        return base_of(self.letters)
 
     @property
     def log_size(self) -> float:
@@ -110,7 +117,7 @@ class Branches:
 
         going = np.flatnonzero(self.used == self.depth)
         best = np.argsort(-self.log_odds[going], kind="stable")
-        room = max(1, most // self.tree.base**step)
+        room = max(1, most // self.tree.digits**step)
         chosen = np.concatenate([going[best[:room]], np.flatnonzero(self.used < self.depth)])
         branches = Branches(
             self.tree, self.digits[chosen], self.hashed[chosen], self.log_odds[chosen]
@@ -157,9 +164,9 @@ class Children:
         """The parent and the digit of each child."""
         import numpy as np
 
-        base = self.parents.tree.base
-        parents = np.concatenate([np.tile(self.going, base), self.ended])
-        digits = np.repeat(np.arange(base), len(self.going))
+        every = self.parents.tree.digits
+        parents = np.concatenate([np.tile(self.going, every), self.ended])
+        digits = np.repeat(np.arange(every), len(self.going))
         return parents, np.concatenate([digits, np.zeros(len(self.ended), dtype=np.int64)])
 
     @cached_property

@@ -30,7 +30,8 @@ from deniable.protocol.mechanisms.pem import PEM
 from ..extras import extra
 from .branches import EXPECTED, Branches, Children, Tree
 from .levels import Level
-from .significance import listed, tails, weights
+from .placements import log_p_values
+from .significance import listed, weights
 
 if TYPE_CHECKING:
     import numpy as np
@@ -143,7 +144,7 @@ def _followed(children: Children, level: Level, worth: float, breadth: int) -> B
         scores, level = _scored(children, log_odds, level)
         sigmas, shift = scores / level.sigma, worth * level.unit / level.sigma
         log_odds = np.minimum(log_odds + sigmas * shift - shift**2 / 2, 0.0)
-    most = min(len(log_odds), breadth // children.parents.tree.base + 1)
+    most = min(len(log_odds), breadth // children.parents.tree.digits + 1)
     best = np.argpartition(-log_odds, most - 1)[:most]
     return children.kept(np.union1d(best, children.empty), log_odds)
 
@@ -169,7 +170,7 @@ def _scores(children: Children, level: Level) -> Vector:
     import numpy as np
 
     firsts = children.firsts
-    going = level.scores(firsts[children.going], children.parents.tree.base)
+    going = level.scores(firsts[children.going], children.parents.tree.digits)
     return np.concatenate([going, level.scores(firsts[children.ended])])
 
 
@@ -184,8 +185,8 @@ def _significant(
     share = weights(log_odds, worth * level.unit / level.sigma, alpha * EXPECTED)
     tested = np.argpartition(-scores, min(_TESTED, len(scores)) - 1)[:_TESTED]
     tested = tested[np.argsort(-scores[tested], kind="stable")]
-    counts = level.counts(children.hashed(tested))
-    p_values = tails(counts, level.n, counts - scores[tested], level.inflation)
-    adjusted = p_values / share[tested]
+    log_share = np.log(np.maximum(share[tested], 1e-300))
+    adjusted = log_p_values(level, children.hashed(tested), log_share, alpha)
+    adjusted = np.exp(np.minimum(adjusted, 700.0))  # not cut off at 1: many are judged together
     chosen = listed(adjusted, alpha)
     return tested[chosen], np.minimum(adjusted[chosen], 1.0)

@@ -26,6 +26,9 @@ from .strings import other_name
 
 FALSE_POSITIVES = "0.05"
 
+LEAST = "1e-100"
+"""False positives must be above this, so that they are not 0 as a float."""
+
 
 def heavy_hitters(
     question: str,
@@ -99,8 +102,8 @@ def discover_texts(
         Of one question, version and period; of different segments or batches, and so of
         different devices, whose counts add up.
     false_positives : Decimal, float or str
-        In (0, 1). Of the strings listed, the share that no device has, on average at most; where
-        no string is frequent, the probability that any is listed; see
+        Above 1e-100 and below 1. Of the strings listed, the share that no device has, on average
+        at most; where no string is frequent, the probability that any is listed; see
         :mod:`deniable.analysis.texts.significance`.
     confidence : float
         Of each interval, two-sided, in (0, 1); of all together if ``simultaneous``.
@@ -131,7 +134,7 @@ def discover_texts(
     Wang, Li, Jha. Locally differentially private heavy hitter identification. IEEE Transactions
     on Dependable and Secure Computing, 2019.
     """
-    alpha = inputs.between("false_positives", false_positives, "0", "1")
+    alpha = inputs.between("false_positives", false_positives, LEAST, "1")
     chance = inputs.between("confidence", confidence, "0", "1")
     most = inputs.integer("breadth", breadth, BREADTHS[0], BREADTHS[-1])
     check_same(tallies)

@@ -42,9 +42,6 @@ _CROWDED = 8
 """At most one prefix is fitted for so many buckets, all rows together, and at most"""
 _MOST = 512
 
-_AT_ONCE = 1 << 12
-"""Prefixes whose buckets are held at a time."""
-
 
 @dataclass(frozen=True, eq=False)
 class Level:
@@ -127,17 +124,6 @@ class Level:
         """The standard deviation of a score, with the collisions that are left."""
         return float((self.noise * self.inflation) ** 0.5)
 
-    def counts(self, hashed: Residues) -> Vector:
-        """Return the reports that support each prefix."""
-        import numpy as np
-
-        counts = np.zeros(len(hashed))
-        for start in range(0, len(hashed), _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
-            where = self.buckets(hashed[part])
-            counts[part] = np.take_along_axis(self.supports, where, axis=1).sum(axis=0)
-        return counts
-
     def scores(self, hashed: Residues, count: int = 1) -> Vector:
         """Return the score of each prefix and of those that follow it, see :func:`.summed`."""
         return summed(self.family, self.first, self.surplus, hashed, count).ravel()
@@ -196,7 +182,7 @@ class Level:
             if stays.all():
                 break
             chosen = chosen[stays]
-        surplus = self.surplus - self._expected(where[:, chosen], frequencies)
+        surplus = self.surplus - self.expected(where[:, chosen], frequencies)
         level = replace(self, surplus=surplus, fitted=pool[chosen], frequencies=frequencies)
         return level, chosen
 
@@ -216,7 +202,13 @@ class Level:
         found: Vector = lstsq(matrix, self.scores_at(where), check_finite=False)[0]
         return found
 
-    def _expected(self, where: Integers, frequencies: Vector) -> Table:
+    @property
+    def unfitted(self) -> Table:
+        """The surplus of each bucket as if nothing was fitted, shape (rows, g)."""
+        found: Table = self.supports - self.supports.mean(axis=1, keepdims=True)
+        return found
+
+    def expected(self, where: Integers, frequencies: Vector) -> Table:
         """Return the surplus of buckets that hold prefixes of these frequencies."""
         import numpy as np
 

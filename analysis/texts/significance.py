@@ -1,9 +1,7 @@
-"""Which candidates stand out by more than chance: exact tails, weights, and the share of errors.
+"""Which candidates stand out by more than chance: weights, and the share of errors.
 
 The candidates, and how likely each was before, come from reports of other levels; so given those,
-the counts of the last level are fresh. A string that no device has is supported by a Binomial(n,
-1/g) of its n reports. With the expected collisions added to its mean, and counts divided by what
-unknown collisions inflate their variance by, its tail is the p-value.
+the counts of the last level are fresh; their p-values are in :mod:`.placements`.
 
 Each candidate i has a share w_i of the level alpha, ``sum w_i = 1``: the likelier it was before,
 the more. Where the last level adds evidence like a normal z of mean m under a frequency worth
@@ -42,30 +40,6 @@ _HALVINGS = 40
 
 _ALIKE = 1024
 """Candidates are put in so many groups of about the same odds, to find L; any L will do."""
-
-
-def tails(counts: Vector, n: float, expected: Vector, inflation: float) -> Vector:
-    """Return P(a binomial count reaches these), its variance inflated.
-
-    Parameters
-    ----------
-    counts : array
-        Of n reports.
-    n : float
-    expected : array
-        Mean of each if no device has the string, collisions included.
-    inflation : float
-        1 at least; with 1 the tail is exact.
-    """
-    with extra():
-        import numpy as np
-        from scipy.special import betainc
-    chance = np.clip(expected / n, 1e-12, 1 - 1e-12)
-    hits = np.maximum(counts, 0) / inflation
-    misses = (n - counts) / inflation
-    found: Vector = np.array(betainc(np.maximum(hits, 1e-300), misses + 1, chance), np.float64)
-    found[counts <= 0] = 1.0
-    return found
 
 
 def weights(log_odds: Vector, shift: float, spend: float) -> Vector:

@@ -41,6 +41,7 @@ from ..draws import Draws
 from ..errors import ParameterError
 from ..limits import MAX_CELLS
 from ..response import Response, Shape
+from ..text_form import base_of
 from .base import NO_OPTIONS, Law, Options, Rounds, require_epsilons
 from .grr import GRR
 from .rows import bucket
@@ -50,6 +51,10 @@ _FIRST_BITS, _STEP_BITS = 16, 5
 
 _MOST = 1 << 22
 """Prefixes that one level may add to one prefix, for all are looked at."""
+
+_LEAST_ROWS = 32
+"""So many of each level, or g is less than it could be: what no device has may share the bucket of
+a frequent prefix in one row or two, but not in a good part of so many."""
 
 _LAST_MOST, _LAST_LESS, _LAST_LEAST = 57, 4, 20
 """Of 100 devices, those of the last level: less for every level there is."""
@@ -120,7 +125,7 @@ class PEM(Sketch):
         for name, value in (("first", first), ("step", min(step, length - first))):
             _require_few(name, value, letters)
         levels = 1 + -(-(length - first) // step)
-        ranges = [options["g"]] if "g" in options else _HASH_RANGES
+        ranges = [options["g"]] if "g" in options else _ranges(levels)
         every = [GRR.resolve(g, epsilon, epsilon_first) for g in ranges]
         buckets = min(every, key=_noise)
         most = min(MAX_CELLS // (levels * buckets.k), cls.options["rows"].stop - 1)
@@ -215,8 +220,8 @@ class PEM(Sketch):
 
     def prefix(self, symbol: int, level: int) -> int:
         """Return the number of the letters of a text's number that a level has."""
-        base: int = (self.letters + 1) ** (self.length - self.lengths[level])
-        return symbol // base
+        following: int = base_of(self.letters) ** (self.length - self.lengths[level])
+        return symbol // following
 
     def bucket(self, setup: int, prefix: int) -> int:
         """Return the bucket of a prefix of the setup's level."""
@@ -255,6 +260,11 @@ class PEM(Sketch):
     def supports(self, value: int, response: Response) -> bool:
         """A bucket supports every text in it."""
         return response.out == self.bucket(response.row, value)
+
+
+def _ranges(levels: int) -> list[int]:
+    """Return every g that leaves rows enough for so many levels."""
+    return [g for g in _HASH_RANGES if levels * _LEAST_ROWS * g <= MAX_CELLS]
 
 
 def _require_few(name: str, value: int, letters: int) -> None:

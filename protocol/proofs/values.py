@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..mechanisms.base import Mechanism
 from ..mechanisms.pem import PEM
+from ..text_form import base_of
 from .bits import patterns
 
 _ALL_SETS = 8
@@ -40,5 +41,5 @@ def _texts(mechanism: Mechanism) -> Sequence[int]:
     count = _TEXTS * mechanism.k
     if not isinstance(mechanism, PEM):
         return range(count)
-    there_are = (mechanism.letters + 1) ** mechanism.length
+    there_are = base_of(mechanism.letters) ** mechanism.length
     return sorted({at * (there_are - 1) // (count - 1) for at in range(count)})

@@ -124,6 +124,7 @@ def test_the_breadth_is_the_callers_and_told(words: Path) -> None:
         (["--breadth", "1023"], "breadth must be a whole number in 1024..4194304: 1023"),
         (["--breadth", "4194305"], "breadth must be a whole number in 1024..4194304: 4194305"),
         (["--false-positives", "0"], "false_positives must be"),
+        (["--false-positives", "1e-400"], "false_positives must be"),
         (["--false-positives", "1"], "false_positives must be"),
         (["--confidence", "1"], "confidence must be"),
         (["--period", "2026-W02"], "2026-W02"),

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deniable.protocol.errors import ParameterError
+from deniable.protocol.mechanisms.rows import PRIME
 from deniable.protocol.text_form import OTHER, TextForm
 
 LATIN = TextForm("abcdefghijklmnopqrstuvwxyz", 8, fold=True)
@@ -36,6 +37,19 @@ def test_every_number_of_letters_is_that_of_its_text(form: TextForm, data: st.Da
     assert form.decode(code) == text
     for length in range(form.max_length + 1):
         assert form.decode(form.prefix(code, length), length) == text[:length]
+
+
+@pytest.mark.parametrize("letters", [1, 3, 7, 15, 31, 63, 127, 255, 26, 36, 500])
+def test_texts_that_differ_in_one_or_two_letters_differ_in_some_row(letters: int) -> None:
+    """Rows know a number modulo P: no two digits of such numbers make up for each other there."""
+    form = TextForm("".join(map(chr, range(0x4E00, 0x4E00 + letters))), 64, fold=False)
+    sizes = [form.code(form.alphabet[0] * length) or 0 for length in range(65)]
+    assert len({size % PRIME for size in sizes}) == 65
+    digits = range(1, letters + 1)
+    for place in range(1, 64):
+        for digit in (1, 2, 4, letters):
+            other = digit * form.base**place % PRIME
+            assert not {other, PRIME - other} & {0, *digits}
 
 
 @given(FORMS, TEXTS)
