@@ -29,7 +29,7 @@ from .frequencies import estimate_cells
 from .inputs import Number
 from .postprocess import Counted, process, require_step
 from .results import Estimate, Estimates
-from .tallies import check_same, provenance
+from .tallies import check_same, devices_in, provenance
 
 SUPPORTED = tuple(name for name in named("choice") if issubclass(MECHANISMS[name], FrequencyOracle))
 """Mechanisms whose counts of supports can be debiased."""
@@ -152,7 +152,7 @@ def estimate_tallies(
         :func:`deniable.analysis.estimate_sets`.
     """
     check_same(tallies)
-    question, period = tallies[0].question, tallies[0].period
+    question = tallies[0].question
     if question.horizon is not None:
         raise ParameterError(f"{question.id} has a horizon; use estimate_changing")
     if question.range is not None:
@@ -163,9 +163,7 @@ def estimate_tallies(
         raise ParameterError(f"{question.id} asks for a set; use estimate_sets")
     mechanism = question.mechanism
     cells = add([tally.cells for tally in tallies])
-    n = sum(tally.n for tally in tallies)
-    if n == 0:
-        raise ParameterError(f"{question.id}: the tallies of {period} count no device")
+    n = devices_in(tallies)
     values: Sequence[Value] = question.values
     raw = partial(estimate_cells, mechanism, cells)
     made = _estimates(mechanism, raw, cells, n, values, confidence, simultaneous, post_process)

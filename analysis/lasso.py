@@ -39,7 +39,7 @@ from .estimators import FAKE_SHARE, Level
 from .extras import extra
 from .inputs import Number
 from .results import Estimate, Estimates
-from .tallies import check_same, provenance
+from .tallies import check_same, devices_in, provenance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -140,9 +140,7 @@ def estimate_selected(
     if post_process != "none":
         raise ParameterError("lasso selects and fits values itself; leave out post_process")
     chance = inputs.between("confidence", confidence, "0", "1")
-    cells, n = add([tally.cells for tally in tallies]), sum(tally.n for tally in tallies)
-    if n == 0:
-        raise ParameterError(f"{question.id}: the tallies of {tallies[0].period} count no device")
+    cells, n = add([tally.cells for tally in tallies]), devices_in(tallies)
     found = selected(cast("Rappor", mechanism), cells)
     family = max(1, len(found.values)) if simultaneous else 1
     z = Level(float(1 - Fraction(chance)), family).z

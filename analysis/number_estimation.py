@@ -25,7 +25,7 @@ from .inputs import Number
 from .means import estimate_mean
 from .number_results import DistributionBin, NumberEstimates, Statistic
 from .quantiles import quantile_interval
-from .tallies import check_same, provenance
+from .tallies import check_same, devices_in, provenance
 
 QUANTILES: Final = ("0.05", "0.25", "0.5", "0.75", "0.95")
 """Shown where the mechanism tells the distribution and nothing else is asked for."""
@@ -83,9 +83,7 @@ def estimate_numbers(
         raise DocumentError(f"decoder {mechanism.decoder} is unknown; upgrade deniable to read it")
     shares = _levels(question, quantiles)
     chance = inputs.between("confidence", confidence, "0", "1")
-    n = sum(tally.n for tally in tallies)
-    if n == 0:
-        raise ParameterError(f"{question.id}: the tallies of {tallies[0].period} count no device")
+    n = devices_in(tallies)
     family = 1 + len(shares) if simultaneous else 1
     level = Level(float(1 - Fraction(chance)), family)
     cells = add([tally.cells for tally in tallies])

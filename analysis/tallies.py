@@ -41,6 +41,21 @@ def check_same(tallies: Sequence[Tally]) -> None:
         raise ParameterError(f"tallies must count at most {MAX_DEVICES} devices together")
 
 
+def devices_in(tallies: Sequence[Tally]) -> int:
+    """Return how many devices tallies that belong together count.
+
+    Raises
+    ------
+    ParameterError
+        If there is none.
+    """
+    n = sum(tally.n for tally in tallies)
+    if n == 0:
+        first = tallies[0]
+        raise ParameterError(f"{first.question.id}: the tallies of {first.period} count no device")
+    return n
+
+
 def provenance(tallies: Sequence[Tally]) -> Provenance:
     """Name the question, the period and the parts of tallies that belong together."""
     question = tallies[0].question

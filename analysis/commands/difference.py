@@ -19,8 +19,8 @@ from . import options
 @click.option("--periods", nargs=2, metavar="A B", help="Two periods of one version.")
 @click.option("--segments", nargs=2, metavar="A B", help="Two segments in one period.")
 @click.option("--values", nargs=2, metavar="A B", help="Two answers in one period.")
-@click.option("--period", metavar="P", help="Such as 2026-11-30; otherwise the latest released.")
-@click.option("--segment", metavar="S", help="One segment; otherwise all are added up.")
+@options.period
+@options.segment
 @click.option("--value", metavar="V", help="One answer; otherwise all.")
 @options.question_version
 @options.confidence

@@ -16,9 +16,9 @@ from . import options
 @click.argument("question")
 @options.source
 @options.survey_id
-@click.option("--segment", metavar="S", help="One segment; otherwise all are added up.")
+@options.segment
 @options.question_version
-@click.option("--period", metavar="P", help="Such as 2026-11-30; otherwise the latest released.")
+@options.period
 @click.option(
     "--false-positives",
     type=options.NUMBER,

@@ -163,6 +163,10 @@ source = click.option(
     ".json file of tallies.",
 )
 
+segment = click.option("--segment", metavar="S", help="One segment; otherwise all are added up.")
+period = click.option(
+    "--period", metavar="P", help="Such as 2026-11-30; otherwise the latest released."
+)
 question_version = click.option(
     "--question-version",
     type=WHOLE,

@@ -17,7 +17,7 @@ from . import options
 @click.argument("question")
 @options.source
 @options.survey_id
-@click.option("--segment", metavar="S", help="One segment; otherwise all are added up.")
+@options.segment
 @options.question_version
 @click.option("--value", metavar="V", help="One answer; otherwise all.")
 @click.option("--last", type=options.WHOLE, metavar="N", help="The last N released periods.")

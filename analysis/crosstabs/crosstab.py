@@ -19,7 +19,7 @@ from ..inputs import Number
 from ..query import Place, opened
 from ..selection import which_survey
 from ..sides import of_one
-from ..tallies import check_same, provenance
+from ..tallies import check_same, devices_in, provenance
 from .association import associate, distribution
 from .cells import pairs, sums
 from .covariance import covariance, least_support
@@ -119,9 +119,7 @@ def crosstab_tallies(
         )
     mechanism = question.mechanism
     cells = add([tally.cells for tally in tallies])
-    n = sum(tally.n for tally in tallies)
-    if n == 0:
-        raise ParameterError(f"{question.id}: the tallies of {tallies[0].period} count no device")
+    n = devices_in(tallies)
     with extra():
         import numpy as np
     level = Level(float(1 - chance))

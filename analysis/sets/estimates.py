@@ -18,7 +18,7 @@ from ..inputs import Number
 from ..postprocess import post_process as processed
 from ..postprocess import require_step
 from ..results import Estimate
-from ..tallies import check_same, provenance
+from ..tallies import check_same, devices_in, provenance
 from .results import MeanSize, SetEstimates
 from .sizes import estimate_sizes
 
@@ -77,9 +77,7 @@ def estimate_sets(
             f"be one of {', '.join(STEPS)}: {post_process}"
         )
     chance = inputs.between("confidence", confidence, "0", "1")
-    n = sum(tally.n for tally in tallies)
-    if n == 0:
-        raise ParameterError(f"{question.id}: the tallies of {tallies[0].period} count no device")
+    n = devices_in(tallies)
     family = mechanism.k + mechanism.items + 2 if simultaneous else 1
     level = Level(float(1 - Fraction(chance)), family)
     items, dummies = estimate_symbols(mechanism, add([tally.cells for tally in tallies]), level)
