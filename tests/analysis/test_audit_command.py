@@ -86,11 +86,11 @@ def few_memos(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_installed_client_passes(asked: Path) -> None:
-    done = start("--survey", asked, "--trials", 200, *CERTAIN, "--seed", 7, "--format", "json")
+    done = start("--survey", asked, "--trials", 1000, *CERTAIN, "--seed", 7, "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
     document = json.loads(done.stdout, parse_constant=pytest.fail)
     assert document["violation"] is False
-    assert (document["trials"], document["seed"]) == (200, 7)
+    assert (document["trials"], document["seed"]) == (1000, 7)
     assert {each["kept"] for each in document["checks"]} <= {True, None}
     (dark,) = document["questions"]
     assert set(dark) >= {"question", "declared", "exact", "lower_bound", "null_control",
@@ -99,7 +99,7 @@ def test_the_installed_client_passes(asked: Path) -> None:
     assert dark["exact"] <= 1
     assert dark["null_control"] == 0
     assert 0 <= dark["lower_bound"] <= 1 < dark["positive_control"] <= dark["ceiling"]
-    assert dark["ceiling"] == pytest.approx(ceiling(100, ALPHA))
+    assert dark["ceiling"] == pytest.approx(ceiling(500, ALPHA))
     assert dark["verdict"].startswith("no violation found, could have seen ≥ ")
     assert dark["longitudinal"]["stays_within"] is True
     assert "certif" not in done.stdout
